@@ -19271,7 +19271,10 @@ nri_check_unwrap(nri_checker *k, nri_expr *e, nri_type *t)
 NRI_PRIVATE nri_type *
 nri_check_method(nri_checker *k, nri_expr *e, nri_type *want)
 {
-    nri_type *receiver = nri_type_head(nri_check_expr(k, e->a, NULL));
+    bool opens = nri_word_is(e->name.word, "unwrap") || nri_word_is(e->name.word, "expect");
+    bool maker = opens && want != NULL && e->a->kind == NRI_X_CALL && e->a->a->kind == NRI_X_PATH && e->a->a->path.segments.len == 2
+                 && nri_word_is(e->a->a->path.segments.data[0].name.word, "Tensor");
+    nri_type *receiver = nri_type_head(nri_check_expr(k, e->a, maker ? nri_result_of(k, want) : NULL));
     nri_type *t = nri_strip(receiver);
     if (t->kind == NRI_T_ERROR || e->name.word == NULL) {
         return nri_check_args_loosely(k, &e->args);
@@ -19282,7 +19285,7 @@ nri_check_method(nri_checker *k, nri_expr *e, nri_type *want)
     if (t->kind == NRI_T_ADT) {
         nri_item *method = nri_find_method(t->def, e->name.word);
         bool unwraps = t->def->builtin == NRI_DEF_OPTION || t->def->builtin == NRI_DEF_RESULT;
-        if (method == NULL && unwraps && (nri_word_is(e->name.word, "unwrap") || nri_word_is(e->name.word, "expect"))) {
+        if (method == NULL && unwraps && opens) {
             return nri_check_unwrap(k, e, t);
         }
         if (method != NULL) {
