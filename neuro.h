@@ -18742,7 +18742,7 @@ nri_check_dot(nri_checker *k, nri_expr *e, int row, nri_type *t)
         nri_report(k->c, NRI_E_NO_AXIS, args[1]->span, "at least one axis is needed here");
         return nri_error_type(k);
     }
-    unsigned contracted_a = 0, contracted_b = 0;
+    unsigned contracted_a = 0;
     for (ptrdiff_t i = 0; i < list.len; i++) {
         nri_expr *name = list.data[i];
         int x = 0, y = 0;
@@ -18759,7 +18759,6 @@ nri_check_dot(nri_checker *k, nri_expr *e, int row, nri_type *t)
             return nri_error_type(k);
         }
         contracted_a |= 1u << x;
-        contracted_b |= 1u << y;
     }
     nri_shape out;
     memset(&out, 0, sizeof out);
@@ -22021,8 +22020,8 @@ nri_low_match(nri_low *k, nri_expr *e, nri_ir *target)
         }
         hole = guarded ? NULL : &x->args[2];
     }
+    k->block = outer;
     if (guarded) {
-        k->block = outer;
         nri_ir *loop = nri_ir_make(k, NRI_I_LOOP, NULL, e->span, 2);
         loop->args[0] = nri_low_close(k, &once, NRI_SEQ_SCOPE, e->span);
         loop->label = label;
@@ -24862,9 +24861,11 @@ typedef struct nri_drop_pass {
     uint64_t *gone;             /* paths that may be gone, in the block being looked at */
     uint64_t *there;            /* paths that may be there */
     nri_ir **releases;          /* [n_drops] what each release comes to, NULL: nothing */
+    nri_ir **drops;             /* [2 * locals] DROP of the whole local, without and with asking its flag; shared by all exits */
     bool *has_emit_flag;        /* [paths] the emitter keeps a flag: roots only */
     int32_t *flag_local;        /* [paths] a bool variable is the flag, -1: none */
-    NRI_LIST(int32_t) flagged;  /* paths with a flag */
+    int32_t *first_flagged;     /* [locals] a path of it with a flag, -1: none */
+    int32_t *next_flagged;      /* [paths] the next one of the same local */
     ptrdiff_t at;               /* next event, when the body is rewritten */
 } nri_drop_pass;
 
@@ -24929,11 +24930,20 @@ nri_drop_add_variants(nri_flow *f)
 //@ drop: releases
 NRI_PRIVATE nri_ir *nri_drop_release(nri_drop_pass *d, nri_ir *place, int32_t path);
 
+/* DROP of the place; `asks`: if the local's flag is set. Many exits drop one local: they share one node. */
 NRI_PRIVATE nri_ir *
-nri_drop_plain(nri_drop_pass *d, nri_ir *place)
+nri_drop_plain(nri_drop_pass *d, nri_ir *place, bool asks)
 {
+    nri_ir **shared = place->kind == NRI_I_LOCAL ? &d->drops[2 * place->local + asks] : NULL;
+    if (shared != NULL && *shared != NULL) {
+        return *shared;
+    }
     nri_ir *x = nri_drop_node(d->f.c, NRI_I_DROP, place->span, 1);
     x->args[0] = place;
+    x->op = asks;
+    if (shared != NULL) {
+        *shared = x;
+    }
     return x;
 }
 
@@ -24941,7 +24951,9 @@ NRI_PRIVATE void
 nri_drop_note_flag(nri_drop_pass *d, int32_t path)
 {
     if (!d->has_emit_flag[path] && d->flag_local[path] < 0) {
-        *NRI_PUSH(&d->f.c->arena, int32_t, &d->flagged) = path;
+        int32_t *first = &d->first_flagged[d->f.paths.data[path].local];
+        d->next_flagged[path] = *first;
+        *first = path;
     }
 }
 
@@ -24984,20 +24996,17 @@ nri_drop_guard_of(const nri_drop_pass *d, int32_t path)
 NRI_PRIVATE nri_ir *
 nri_drop_if_there(nri_drop_pass *d, nri_ir *place, int32_t path)
 {
-    nri_ir *x = nri_drop_plain(d, place);
     int32_t guard = nri_drop_guard_of(d, path);
     if (guard < 0) {
-        return x;
+        return nri_drop_plain(d, place, false);
     }
-    const nri_flow_path *p = &d->f.paths.data[guard];
-    if (p->parent >= 0) {
-        return nri_drop_guarded(d, x, guard);
+    if (d->f.paths.data[guard].parent >= 0) {
+        return nri_drop_guarded(d, nri_drop_plain(d, place, false), guard);
     }
     nri_drop_note_flag(d, guard);
     d->has_emit_flag[guard] = true;
-    d->f.body->locals.data[p->local].needs_flag = true;
-    x->op = 1;
-    return x;
+    d->f.body->locals.data[d->f.paths.data[guard].local].needs_flag = true;
+    return nri_drop_plain(d, place, true);
 }
 
 /* The child of a path that must be looked at by itself, because something moves it or a part of it; else -1. */
@@ -25119,7 +25128,7 @@ nri_drop_payloads(nri_drop_pass *d, nri_ir *place, int32_t path, int32_t variant
         field->op = variant;
         field->imm = i;
         int32_t child = nri_drop_own_child(d, node, NRI_I_FIELD, i);
-        nri_drop_add(d, &list, child >= 0 ? nri_drop_release(d, field, child) : nri_drop_plain(d, field));
+        nri_drop_add(d, &list, child >= 0 ? nri_drop_release(d, field, child) : nri_drop_plain(d, field, false));
     }
     return nri_drop_sequence(c, &list, place->span);
 }
@@ -25193,7 +25202,7 @@ nri_drop_enum(nri_drop_pass *d, nri_ir *place, int32_t path)
             whole_needed = whole_needed || nri_drop_variant_needs(d, t, v);
         }
     }
-    nri_ir *rest = whole_needed ? nri_drop_plain(d, place) : NULL;
+    nri_ir *rest = whole_needed ? nri_drop_plain(d, place, false) : NULL;
     if (n_possible == 1 && open.len == 1) {
         return nri_drop_payloads(d, place, path, only);
     }
@@ -25212,7 +25221,7 @@ nri_drop_release(nri_drop_pass *d, nri_ir *place, int32_t path)
 {
     nri_flow *f = &d->f;
     if (path < 0 || f->paths.data[path].has_deref || !f->locals[f->paths.data[path].local].is_tracked) {
-        return nri_drop_plain(d, place);
+        return nri_drop_plain(d, place, false);
     }
     const nri_flow_path *p = &f->paths.data[path];
     if (!nri_bits_get(d->there, p->bit)) {
@@ -25270,8 +25279,10 @@ nri_drop_decide(nri_drop_pass *d, const uint64_t *heads)
             const nri_flow_event *e = &f->events.data[i];
             if (e->kind == NRI_FLOW_DROP) {
                 nri_ir *place = e->owner->kind == NRI_I_SET ? e->owner->args[0] : NULL;
+                int32_t local = f->paths.data[e->path < 0 ? 0 : e->path].local;
                 if (place == NULL) {
-                    place = nri_drop_local(f->c, f->body, f->paths.data[e->path].local, e->node->span);
+                    nri_ir *shared = d->drops[2 * local];
+                    place = shared != NULL ? shared->args[0] : nri_drop_local(f->c, f->body, local, e->node->span);
                 }
                 d->releases[e->aux] = nri_drop_release(d, place, e->path);
             }
@@ -25350,9 +25361,9 @@ nri_drop_put_flag(nri_drop_pass *d, nri_drop_list *out, int32_t path, bool there
 NRI_PRIVATE void
 nri_drop_put_flags(nri_drop_pass *d, nri_drop_list *out, int32_t path, bool there, nri_span span, bool is_declaration)
 {
-    for (ptrdiff_t i = 0; i < d->flagged.len; i++) {
-        if (nri_flow_is_below(&d->f, d->flagged.data[i], path)) {
-            nri_drop_put_flag(d, out, d->flagged.data[i], there, span, is_declaration);
+    for (int32_t p = d->first_flagged[d->f.paths.data[path].local]; p >= 0; p = d->next_flagged[p]) {
+        if (nri_flow_is_below(&d->f, p, path)) {
+            nri_drop_put_flag(d, out, p, there, span, is_declaration);
         }
     }
 }
@@ -25516,7 +25527,11 @@ nri_drop(nri_context *c, nri_body *body)
     uint64_t *heads = nri_flow_solve(&d.f, 2 * d.n_words, entry, nri_drop_transfer, &d);
     d.has_emit_flag = NRI_NEW_N(&c->arena, bool, d.f.paths.len);
     d.flag_local = NRI_NEW_N(&c->arena, int32_t, d.f.paths.len);
+    d.next_flagged = NRI_NEW_N(&c->arena, int32_t, d.f.paths.len);
+    d.first_flagged = NRI_NEW_N(&c->arena, int32_t, body->locals.len);
+    d.drops = NRI_NEW_N(&c->arena, nri_ir *, 2 * body->locals.len);
     memset(d.flag_local, 0xFF, (size_t)d.f.paths.len * sizeof(int32_t));
+    memset(d.first_flagged, 0xFF, (size_t)body->locals.len * sizeof(int32_t));
     nri_drop_decide(&d, heads);
     nri_drop_list out = { NULL, 0, 0 };
     for (int32_t i = 0; i < body->n_params; i++) {
