@@ -6400,6 +6400,11 @@ neuro_rt_load_npy(neuro_env *env, const neuro_string *path, neuro_dtype dtype, i
         "flatten(dims: ...) merges axes that stand side by side.", \
         "func f(m: Tensor<f32, [2, 3, 4]>) { val t = m.flatten(dims: [0, 2]) }", \
         "func f(m: Tensor<f32, [2, 3, 4]>) { val t = m.flatten(dims: [1, 2]) }") \
+    ROW(RESHAPE_MIXES, "E0427", NRI_ERROR, "a reshape that mixes named axes", \
+        "An entry of a reshape that keeps a name of the receiver must keep that axis: its extent and the product of the\n" \
+        "extents before it. Anything else moves elements between axes silently.", \
+        "func f(x: Tensor<f32, [n: 2, p: 3]>) { val t = x.reshape([p: 3, n: 2]) }", \
+        "func f(x: Tensor<f32, [n: 2, p: 3]>) { val t = x.permute([p, n]) }") \
     ROW(BAD_CLAUSE, "E0501", NRI_ERROR, "a where clause that is no relation", \
         "Clauses are comparisons of dimension expressions.", \
         "func f<N>(t: &Tensor<f32, [N]>) where N { }", \
@@ -18869,6 +18874,32 @@ nri_reshape_rest(nri_checker *k, nri_expr *e, nri_dim *count, nri_dim *known)
     return rest;
 }
 
+/* An entry that keeps a name of the receiver must keep that axis: its extent and the number of elements before it stay [H4]. */
+NRI_PRIVATE bool
+nri_reshape_keeps_names(nri_checker *k, nri_expr *e, const nri_shape *old, const nri_shape *now)
+{
+    nri_dims *s = k->c->dims;
+    nri_dim *one = nri_dim_const(s, 1);
+    nri_dim *after = one;
+    for (int d = 0; d < now->rank; d++) {
+        nri_dim *before = one;
+        for (int i = 0; i < old->rank && now->names[d] != NULL; i++) {
+            if (old->names[i] == now->names[d]
+                && (nri_prove(s, k->facts, NRI_REL_EQ, old->extents[i], now->extents[d]) != NRI_PROVED
+                    || nri_prove(s, k->facts, NRI_REL_EQ, before, after) != NRI_PROVED)) {
+                nri_diag *diag = nri_report(k->c, NRI_E_RESHAPE_MIXES, e->span, "this reshape would mix axis '%w' with the others: from %S to %S",
+                                            now->names[d], nri_shape_text(k->c, old), nri_shape_text(k->c, now));
+                nri_note(k->c, diag, "a reshape keeps the elements in their order, so an axis that keeps its name must keep its place and extent");
+                nri_help_text(k->c, diag, "to change the order of axes use .permute([...])");
+                return false;
+            }
+            before = nri_dim_mul(s, before, nri_dim_resolve(s, old->extents[i]));
+        }
+        after = nri_dim_mul(s, after, now->extents[d]);
+    }
+    return true;
+}
+
 /* [a, b, ..] -> the written shape of as many elements */
 NRI_PRIVATE nri_type *
 nri_check_reshape(nri_checker *k, nri_expr *e, int row, nri_type *t)
@@ -18919,7 +18950,10 @@ nri_check_reshape(nri_checker *k, nri_expr *e, int row, nri_type *t)
     nri_dim *count = nri_shape_count(k, t->shape);
     if (open >= 0) {
         out.extents[open] = nri_reshape_rest(k, list, count, known);
-        return out.extents[open] == NULL ? nri_error_type(k) : nri_type_tensor(k->c, t->items[0], &out);
+        if (out.extents[open] == NULL || !nri_reshape_keeps_names(k, e, t->shape, &out)) {
+            return nri_error_type(k);
+        }
+        return nri_type_tensor(k->c, t->items[0], &out);
     }
     nri_verdict v = nri_prove(s, k->facts, NRI_REL_EQ, count, known);
     if (v != NRI_PROVED) {
@@ -18929,6 +18963,9 @@ nri_check_reshape(nri_checker *k, nri_expr *e, int row, nri_type *t)
             : nri_report(k->c, NRI_E_RESHAPE, e->span, "cannot prove %S == %S, the element counts before and after", nri_dim_text(k->c, count),
                          nri_dim_text(k->c, known));
         nri_note(k->c, d, "from %S to %S", nri_shape_text(k->c, t->shape), nri_shape_text(k->c, &out));
+        return nri_error_type(k);
+    }
+    if (!nri_reshape_keeps_names(k, e, t->shape, &out)) {
         return nri_error_type(k);
     }
     return nri_type_tensor(k->c, t->items[0], &out);
@@ -20938,6 +20975,16 @@ nri_low_printed(nri_low *k, nri_expr *e)
     return nri_ir_borrow(k, nri_ir_auto_deref(k, nri_low_place(k, e)), false);
 }
 
+/* The text of a string literal or constant, which is printed as it stands; NULL for other expressions. */
+NRI_PRIVATE const neuro_str *
+nri_known_text(const nri_expr *e)
+{
+    if (e->kind == NRI_X_PATH && e->target != NULL && e->target->kind == NRI_ITEM_CONST) {
+        e = e->target->value;
+    }
+    return e->kind == NRI_X_STRING && !e->has_pieces ? &e->text : NULL;
+}
+
 /* The pieces of a text argument: of a literal its parts, else the string itself. */
 NRI_PRIVATE nri_ir *
 nri_low_pieces(nri_low *k, nri_ir_kind kind, int op, nri_type *type, nri_expr *text, nri_span span)
@@ -20953,8 +21000,10 @@ nri_low_pieces(nri_low *k, nri_ir_kind kind, int op, nri_type *type, nri_expr *t
                 nri_order_add(k, &order, k->block->len, nri_ir_text(k, piece->text, text->span));
             }
             if (piece->value != NULL) {
+                const neuro_str *known = piece->spec.len == 0 ? nri_known_text(piece->value) : NULL;
                 ptrdiff_t before = k->block->len;
-                nri_order_add(k, &order, before, nri_low_printed(k, piece->value));
+                nri_order_add(k, &order, before, known != NULL ? nri_ir_text(k, *known, piece->value->span)
+                                                               : nri_low_printed(k, piece->value));
             }
         }
     }
@@ -25279,8 +25328,8 @@ nri_drop_decide(nri_drop_pass *d, const uint64_t *heads)
             const nri_flow_event *e = &f->events.data[i];
             if (e->kind == NRI_FLOW_DROP) {
                 nri_ir *place = e->owner->kind == NRI_I_SET ? e->owner->args[0] : NULL;
-                int32_t local = f->paths.data[e->path < 0 ? 0 : e->path].local;
                 if (place == NULL) {
+                    int32_t local = f->paths.data[e->path].local;
                     nri_ir *shared = d->drops[2 * local];
                     place = shared != NULL ? shared->args[0] : nri_drop_local(f->c, f->body, local, e->node->span);
                 }
