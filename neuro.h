@@ -16719,9 +16719,413 @@ nri_const_operator(nri_context *c, const nri_expr *e, int64_t a, int64_t b, bool
     return fits;
 }
 
+NRI_PRIVATE bool nri_int_fits(const nri_type *t, uint64_t size, bool negative);
+NRI_PRIVATE bool nri_is_comparison(int op);
+NRI_PRIVATE const char *nri_op_text(int op);
+NRI_PRIVATE neuro_str nri_source_text(nri_context *c, nri_span span);
+/* --- calls in constants: pure scalar functions, run by the compiler [I2] --- */
+
+#define NRI_EVAL_STEPS 1000000
+#define NRI_EVAL_DEPTH 200
+
+typedef enum nri_leaving { NRI_LEAVE_NOT, NRI_LEAVE_BREAK, NRI_LEAVE_CONTINUE, NRI_LEAVE_RETURN, NRI_LEAVE_STOP } nri_leaving;
+
+/* A scalar: floats in `real`, the rest in `integer`. type NULL: a bare literal, which takes the type it meets. */
+typedef struct nri_scalar {
+    nri_type *type;
+    bool is_float;
+    int64_t integer;
+    double real;
+} nri_scalar;
+
+typedef struct nri_cell {
+    nri_word *name;
+    nri_scalar value;
+} nri_cell;
+
+typedef struct nri_eval {
+    nri_context *c;
+    NRI_LIST(nri_cell) cells;               /* variables of the functions being run, innermost last */
+    ptrdiff_t frame;                        /* where the variables of the running function begin */
+    int64_t steps;
+    int depth;
+    nri_leaving flow;
+    nri_word *label;                        /* of the break or continue on its way */
+    nri_scalar result;                      /* of the return or break on its way */
+    nri_span place;                         /* of the constant, for reports */
+} nri_eval;
+
+NRI_PRIVATE nri_scalar nri_eval_expr(nri_eval *v, nri_expr *e);
+
+NRI_PRIVATE nri_scalar
+nri_scalar_int(nri_type *type, int64_t value)
+{
+    nri_scalar s;
+    memset(&s, 0, sizeof s);
+    s.type = type;
+    s.integer = value;
+    s.real = (double)value;
+    return s;
+}
+
+/* Stops the run with a report at the constant. */
+NRI_PRIVATE nri_scalar
+nri_eval_stop(nri_eval *v, nri_span span, const char *why, neuro_str what)
+{
+    if (v->flow != NRI_LEAVE_STOP) {
+        nri_diag *d = nri_report(v->c, NRI_E_NOT_CONSTANT, v->place, "this constant cannot be computed: %s%S", why, what);
+        if (span.at != v->place.at && span.file == v->place.file) {
+            nri_label(v->c, d, span, "because of this");
+            nri_note(v->c, d, "while computing %S", nri_source_text(v->c, v->place));
+        }
+    }
+    v->flow = NRI_LEAVE_STOP;
+    return nri_scalar_int(NULL, 0);
+}
+
+NRI_PRIVATE nri_scalar
+nri_eval_fit(nri_eval *v, nri_span span, nri_scalar s, nri_type *type)
+{
+    if (type == NULL || v->flow == NRI_LEAVE_STOP) {
+        return s;
+    }
+    bool floats = nri_type_is_float(type);
+    if (floats != s.is_float || type->kind > NRI_T_CHAR) {
+        return nri_eval_stop(v, span, "it needs a value of another type than ", nri_type_text(v->c, type));
+    }
+    uint64_t size = s.integer < 0 ? 0 - (uint64_t)s.integer : (uint64_t)s.integer;
+    if (nri_type_is_int(type) && !nri_int_fits(type, size, s.integer < 0)) {
+        return nri_eval_stop(v, span, "integer overflow of ", nri_type_text(v->c, type));
+    }
+    s.real = type->kind == NRI_T_F32 ? (double)(float)s.real : s.real;
+    s.type = type;
+    return s;
+}
+
+NRI_PRIVATE nri_scalar
+nri_eval_float_operator(nri_eval *v, nri_expr *e, nri_scalar a, nri_scalar b)
+{
+    nri_scalar s = a;
+    double x = a.real, y = b.real;
+    if (nri_is_comparison(e->op)) {
+        bool holds = e->op == NRI_OP_EQ ? x == y : e->op == NRI_OP_NE ? x != y : e->op == NRI_OP_LT ? x < y : e->op == NRI_OP_LE ? x <= y
+                   : e->op == NRI_OP_GT ? x > y : x >= y;
+        return nri_scalar_int(nri_type_basic(v->c, NRI_T_BOOL), holds);
+    }
+    if (e->op < NRI_OP_MUL || e->op > NRI_OP_SUB || e->op == NRI_OP_REM) {
+        return nri_eval_stop(v, e->span, "floats have no operator ", nri_str_of(nri_op_text(e->op)));
+    }
+    s.real = e->op == NRI_OP_MUL ? x * y : e->op == NRI_OP_DIV ? x / y : e->op == NRI_OP_ADD ? x + y : x - y;
+    s.type = a.type != NULL ? a.type : b.type;
+    return nri_eval_fit(v, e->span, s, s.type);
+}
+
+NRI_PRIVATE nri_scalar
+nri_eval_binary(nri_eval *v, nri_expr *e)
+{
+    nri_type *boolean = nri_type_basic(v->c, NRI_T_BOOL);
+    nri_scalar a = nri_eval_expr(v, e->a);
+    if ((e->op == NRI_OP_AND && a.integer == 0) || (e->op == NRI_OP_OR && a.integer != 0)) {
+        return a;
+    }
+    nri_scalar b = nri_eval_expr(v, e->b);
+    if (v->flow != NRI_LEAVE_NOT || e->op == NRI_OP_AND || e->op == NRI_OP_OR) {
+        return b;
+    }
+    if (a.is_float || b.is_float) {
+        return nri_eval_float_operator(v, e, a, b);
+    }
+    int64_t x = a.integer, y = b.integer;
+    if (nri_is_comparison(e->op)) {
+        bool holds = e->op == NRI_OP_EQ ? x == y : e->op == NRI_OP_NE ? x != y : e->op == NRI_OP_LT ? x < y : e->op == NRI_OP_LE ? x <= y
+                   : e->op == NRI_OP_GT ? x > y : x >= y;
+        return nri_scalar_int(boolean, holds);
+    }
+    int64_t out = 0;
+    int32_t errors = v->c->n_errors;
+    if (!nri_const_operator(v->c, e, x, y, false, &out)) {
+        if (v->c->n_errors > errors) {
+            v->flow = NRI_LEAVE_STOP;
+            return a;
+        }
+        return nri_eval_stop(v, e->span, "it uses the operator ", nri_str_of(nri_op_text(e->op)));
+    }
+    nri_type *type = a.type != NULL ? a.type : b.type;
+    return nri_eval_fit(v, e->span, nri_scalar_int(type, out), type);
+}
+
+NRI_PRIVATE nri_scalar *
+nri_eval_variable(nri_eval *v, const nri_word *word)
+{
+    for (ptrdiff_t i = v->cells.len; i-- > v->frame;) {
+        if (v->cells.data[i].name == word) {
+            return &v->cells.data[i].value;
+        }
+    }
+    return NULL;
+}
+
+NRI_PRIVATE nri_scalar
+nri_eval_path(nri_eval *v, nri_expr *e)
+{
+    nri_word *word = nri_path_single(&e->path);
+    nri_scalar *cell = word == NULL ? NULL : nri_eval_variable(v, word);
+    if (cell != NULL) {
+        return *cell;
+    }
+    nri_item *item = word == NULL ? NULL : nri_names_find(v->c->program, word);
+    nri_constant *k = item == NULL || item->kind != NRI_ITEM_CONST ? NULL : nri_constant_of(v->c, item);
+    if (k == NULL || (!k->is_int && !k->is_float)) {
+        return nri_eval_stop(v, e->span, "it uses ", word == NULL ? NRI_S("a path") : word->text);
+    }
+    nri_scalar s = nri_scalar_int(item->def->type, k->integer);
+    s.is_float = k->is_float;
+    s.real = k->is_float ? k->real : s.real;
+    return s;
+}
+
+NRI_PRIVATE nri_scalar
+nri_eval_block(nri_eval *v, nri_expr *e)
+{
+    ptrdiff_t scope = v->cells.len;
+    nri_scalar last = nri_scalar_int(NULL, 0);
+    for (ptrdiff_t i = 0; i < e->items.len && v->flow == NRI_LEAVE_NOT; i++) {
+        last = nri_eval_expr(v, e->items.data[i]);
+    }
+    v->cells.len = scope;
+    return last;
+}
+
+NRI_PRIVATE nri_scalar
+nri_eval_let(nri_eval *v, nri_expr *e)
+{
+    nri_scalar s = e->a == NULL ? nri_eval_stop(v, e->span, "a variable without a value", NRI_S("")) : nri_eval_expr(v, e->a);
+    if (e->pattern->kind != NRI_PAT_BIND || e->c != NULL) {
+        return nri_eval_stop(v, e->span, "it takes a value apart by a pattern", NRI_S(""));
+    }
+    nri_env env = nri_env_of(NULL, NULL, NULL);
+    nri_type *type = e->type_expr != NULL ? nri_resolve_type(v->c, &env, e->type_expr) : s.type;
+    type = type == NULL ? nri_type_basic(v->c, s.is_float ? NRI_T_F64 : NRI_T_I32) : type;
+    s = nri_eval_fit(v, e->span, s, type);
+    nri_cell *cell = NRI_PUSH(&v->c->arena, nri_cell, &v->cells);
+    cell->name = e->pattern->name.word;
+    cell->value = s;
+    return nri_scalar_int(NULL, 0);
+}
+
+NRI_PRIVATE nri_scalar
+nri_eval_assign(nri_eval *v, nri_expr *e)
+{
+    nri_scalar *cell = e->a->kind == NRI_X_PATH && nri_path_single(&e->a->path) != NULL ? nri_eval_variable(v, nri_path_single(&e->a->path)) : NULL;
+    if (cell == NULL) {
+        return nri_eval_stop(v, e->span, "it changes more than a variable of its own", NRI_S(""));
+    }
+    nri_expr operation = *e;
+    operation.kind = NRI_X_BINARY;
+    nri_scalar s = e->op == NRI_OP_NONE ? nri_eval_expr(v, e->b) : nri_eval_binary(v, &operation);
+    cell = nri_eval_variable(v, nri_path_single(&e->a->path));
+    if (v->flow == NRI_LEAVE_NOT) {
+        *cell = nri_eval_fit(v, e->span, s, cell->type);
+    }
+    return nri_scalar_int(NULL, 0);
+}
+
+/* After a pass of a loop: whether it goes on. */
+NRI_PRIVATE bool
+nri_eval_goes_on(nri_eval *v, const nri_expr *e)
+{
+    bool mine = v->label == NULL || v->label == e->name.word;
+    if (v->flow == NRI_LEAVE_CONTINUE && mine) {
+        v->flow = NRI_LEAVE_NOT;
+    }
+    if (v->flow == NRI_LEAVE_BREAK && mine) {
+        v->flow = NRI_LEAVE_NOT;
+        return false;
+    }
+    return v->flow == NRI_LEAVE_NOT;
+}
+
+NRI_PRIVATE nri_scalar
+nri_eval_loop(nri_eval *v, nri_expr *e)
+{
+    do {
+        if (e->kind == NRI_X_WHILE && (nri_eval_expr(v, e->a).integer == 0 || v->flow != NRI_LEAVE_NOT)) {
+            break;
+        }
+        nri_eval_expr(v, e->b);
+    } while (nri_eval_goes_on(v, e));
+    return v->result;
+}
+
+NRI_PRIVATE nri_scalar
+nri_eval_for(nri_eval *v, nri_expr *e)
+{
+    if (e->a->kind != NRI_X_RANGE || e->a->a == NULL || e->a->b == NULL || e->pattern->kind != NRI_PAT_BIND) {
+        return nri_eval_stop(v, e->span, "it runs a loop that is not over a..b", NRI_S(""));
+    }
+    nri_scalar from = nri_eval_expr(v, e->a->a);
+    nri_scalar to = nri_eval_expr(v, e->a->b);
+    nri_type *type = from.type != NULL ? from.type : to.type;
+    type = type == NULL ? nri_type_basic(v->c, NRI_T_I32) : type;
+    ptrdiff_t scope = v->cells.len;
+    for (int64_t i = from.integer; v->flow == NRI_LEAVE_NOT && (i < to.integer || (e->a->inclusive && i == to.integer)); i++) {
+        v->cells.len = scope;
+        nri_cell *cell = NRI_PUSH(&v->c->arena, nri_cell, &v->cells);
+        cell->name = e->pattern->name.word;
+        cell->value = nri_scalar_int(type, i);
+        nri_eval_expr(v, e->b);
+        if (!nri_eval_goes_on(v, e)) {
+            break;
+        }
+    }
+    v->cells.len = scope;
+    return nri_scalar_int(NULL, 0);
+}
+
+NRI_PRIVATE nri_scalar
+nri_eval_call(nri_eval *v, nri_expr *e)
+{
+    nri_word *word = e->a->kind == NRI_X_PATH ? nri_path_single(&e->a->path) : NULL;
+    nri_item *item = word == NULL ? NULL : nri_names_find(v->c->program, word);
+    if (item == NULL || item->kind != NRI_ITEM_FUNC || item->body == NULL || item->generics.len > 0 || item->params.len != e->args.len) {
+        return nri_eval_stop(v, e->span, "it calls what is no pure scalar function: ", nri_source_text(v->c, e->span));
+    }
+    if (v->depth == NRI_EVAL_DEPTH) {
+        return nri_eval_stop(v, e->span, "its calls nest too deep: ", word->text);
+    }
+    nri_define(v->c, item);
+    ptrdiff_t frame = v->cells.len;
+    for (ptrdiff_t i = 0; i < e->args.len; i++) {
+        nri_scalar s = nri_eval_fit(v, e->span, nri_eval_expr(v, e->args.data[i].value), item->def->params[i]);
+        nri_cell *cell = NRI_PUSH(&v->c->arena, nri_cell, &v->cells);
+        cell->name = NULL;
+        cell->value = s;
+        if (v->flow != NRI_LEAVE_NOT || e->args.data[i].name.word != NULL || item->params.data[i].pattern == NULL) {
+            return nri_eval_stop(v, e->span, "it calls with names or a receiver: ", word->text);
+        }
+    }
+    for (ptrdiff_t i = 0; i < e->args.len; i++) {
+        v->cells.data[frame + i].name = item->params.data[i].pattern->name.word;
+    }
+    ptrdiff_t outer = v->frame;
+    v->frame = frame;
+    v->depth++;
+    nri_scalar s = nri_eval_block(v, item->body);
+    v->depth--;
+    v->frame = outer;
+    v->cells.len = frame;
+    if (v->flow == NRI_LEAVE_RETURN) {
+        v->flow = NRI_LEAVE_NOT;
+        s = v->result;
+    }
+    return nri_eval_fit(v, e->span, s, item->def->result);
+}
+
+NRI_PRIVATE nri_scalar
+nri_eval_cast(nri_eval *v, nri_expr *e)
+{
+    nri_scalar s = nri_eval_expr(v, e->a);
+    nri_env env = nri_env_of(NULL, NULL, NULL);
+    nri_type *type = nri_resolve_type(v->c, &env, e->type_expr);
+    if (nri_type_is_float(type)) {
+        s.real = s.is_float ? s.real : (double)s.integer;
+        s.is_float = true;
+    } else if (s.is_float) {
+        return nri_eval_stop(v, e->span, "it converts a float to ", nri_type_text(v->c, type));
+    }
+    return nri_eval_fit(v, e->span, s, type);
+}
+
+NRI_PRIVATE nri_scalar
+nri_eval_leave(nri_eval *v, nri_expr *e, nri_leaving how)
+{
+    nri_scalar s = e->a == NULL ? nri_scalar_int(NULL, 0) : nri_eval_expr(v, e->a);
+    if (v->flow == NRI_LEAVE_NOT) {
+        v->flow = how;
+        v->label = e->name.word;
+        v->result = s;
+    }
+    return s;
+}
+
+/* long: one case an expression kind */
+NRI_PRIVATE nri_scalar
+nri_eval_kind(nri_eval *v, nri_expr *e)
+{
+    nri_type *type = e->suffix == 0 ? NULL : nri_type_basic(v->c, (nri_kind)(NRI_T_I8 + e->suffix - 1));
+    nri_scalar s = nri_scalar_int(type, (int64_t)e->int_value);
+    switch ((int)e->kind) {
+    case NRI_X_INT: return e->int_value > INT64_MAX ? nri_eval_stop(v, e->span, "integer overflow", NRI_S("")) : s;
+    case NRI_X_FLOAT:
+        s.is_float = true;
+        nri_parse_f64(e->text, &s.real);
+        return s;
+    case NRI_X_BOOL: return nri_scalar_int(nri_type_basic(v->c, NRI_T_BOOL), (int64_t)e->int_value);
+    case NRI_X_PATH: return nri_eval_path(v, e);
+    case NRI_X_TUPLE: return e->items.len == 0 ? s : nri_eval_stop(v, e->span, "it makes a tuple", NRI_S(""));
+    case NRI_X_BINARY: return nri_eval_binary(v, e);
+    case NRI_X_UNARY:
+        s = nri_eval_expr(v, e->a);
+        if (e->op == NRI_OP_NEG && s.integer != INT64_MIN) {
+            s.integer = -s.integer;
+            s.real = -s.real;
+            return nri_eval_fit(v, e->span, s, s.type);
+        }
+        if (e->op == NRI_OP_NOT && s.type == nri_type_basic(v->c, NRI_T_BOOL)) {
+            return nri_scalar_int(s.type, s.integer == 0);
+        }
+        return nri_eval_stop(v, e->span, "it uses the operator ", nri_str_of(nri_op_text(e->op)));
+    case NRI_X_CAST: return nri_eval_cast(v, e);
+    case NRI_X_CALL: return nri_eval_call(v, e);
+    case NRI_X_BLOCK: return nri_eval_block(v, e);
+    case NRI_X_IF:
+        s = nri_eval_expr(v, e->a);
+        return v->flow != NRI_LEAVE_NOT ? s : s.integer != 0 ? nri_eval_expr(v, e->b) : e->c != NULL ? nri_eval_expr(v, e->c) : s;
+    case NRI_X_LET: return nri_eval_let(v, e);
+    case NRI_X_ASSIGN: return nri_eval_assign(v, e);
+    case NRI_X_WHILE:
+    case NRI_X_LOOP: return nri_eval_loop(v, e);
+    case NRI_X_FOR: return nri_eval_for(v, e);
+    case NRI_X_BREAK: return nri_eval_leave(v, e, NRI_LEAVE_BREAK);
+    case NRI_X_CONTINUE: return nri_eval_leave(v, e, NRI_LEAVE_CONTINUE);
+    case NRI_X_RETURN: return nri_eval_leave(v, e, NRI_LEAVE_RETURN);
+    default: break;
+    }
+    return nri_eval_stop(v, e->span, "it does more than scalar arithmetic: ", nri_source_text(v->c, e->span));
+}
+
+NRI_PRIVATE nri_scalar
+nri_eval_expr(nri_eval *v, nri_expr *e)
+{
+    if (v->flow != NRI_LEAVE_NOT || !nri_enter(v->c, e->span)) {
+        return nri_scalar_int(NULL, 0);
+    }
+    nri_scalar s;
+    if (--v->steps < 0) {
+        s = nri_eval_stop(v, e->span, "it takes more than a million steps", NRI_S(""));
+    } else {
+        s = nri_eval_kind(v, e);
+    }
+    nri_leave(v->c);
+    return s;
+}
+
+/* The value of a call in a constant; false after a report. */
+NRI_PRIVATE bool
+nri_const_call(nri_context *c, nri_expr *e, nri_scalar *out)
+{
+    nri_eval v;
+    memset(&v, 0, sizeof v);
+    v.c = c;
+    v.steps = NRI_EVAL_STEPS;
+    v.place = e->span;
+    *out = nri_eval_call(&v, e);
+    return v.flow == NRI_LEAVE_NOT;
+}
+
 /* The integer that a constant expression is; false when it is none. */
 NRI_PRIVATE bool
-nri_const_int(nri_context *c, const nri_expr *e, bool floors, int64_t *out)
+nri_const_int(nri_context *c, nri_expr *e, bool floors, int64_t *out)
 {
     if (e == NULL || !nri_enter(c, e->span)) {
         return false;
@@ -16736,6 +17140,10 @@ nri_const_int(nri_context *c, const nri_expr *e, bool floors, int64_t *out)
         good = true;
     } else if (e->kind == NRI_X_CAST) {
         good = nri_const_int(c, e->a, floors, out);
+    } else if (e->kind == NRI_X_CALL) {
+        nri_scalar s;
+        good = nri_const_call(c, e, &s) && !s.is_float;
+        *out = good ? s.integer : 0;
     } else if (e->kind == NRI_X_BINARY && nri_const_int(c, e->a, floors, &a) && nri_const_int(c, e->b, floors, &b)) {
         good = nri_const_operator(c, e, a, b, floors, out);
     } else if (e->kind == NRI_X_PATH && nri_path_single(&e->path) != NULL) {
@@ -16749,7 +17157,7 @@ nri_const_int(nri_context *c, const nri_expr *e, bool floors, int64_t *out)
 }
 
 NRI_PRIVATE bool
-nri_const_float(nri_context *c, const nri_expr *e, double *out)
+nri_const_float(nri_context *c, nri_expr *e, double *out)
 {
     double a = 0, b = 0;
     if (e == NULL || !nri_enter(c, e->span)) {
@@ -16758,6 +17166,10 @@ nri_const_float(nri_context *c, const nri_expr *e, double *out)
     bool good = false;
     if (e->kind == NRI_X_FLOAT) {
         good = nri_parse_f64(e->text, out);
+    } else if (e->kind == NRI_X_CALL) {
+        nri_scalar s;
+        good = nri_const_call(c, e, &s) && s.is_float;
+        *out = good ? s.real : 0;
     } else if (e->kind == NRI_X_UNARY && e->op == NRI_OP_NEG) {
         good = nri_const_float(c, e->a, &a);
         *out = -a;
@@ -24400,7 +24812,7 @@ nri_own_report_gone(nri_own_pass *o, const nri_flow_event *e, int32_t at, int32_
         nri_help_text(c, d, "give it a value on every path to here");
         return;
     }
-    bool is_part = gone != path;
+    bool is_part = gone != path && !nri_str_equal(name, nri_flow_path_text(f, gone));     /* a payload is called as its enum */
     nri_diag *d = nri_report(c, NRI_E_OWN_MOVED, e->node->span, "use of %smoved value %S", is_part ? "partly " : "", name);
     if (e->kind == NRI_FLOW_ASSIGN) {
         nri_label_here(c, d, "a part of it cannot be assigned when the whole is gone");
