@@ -74,7 +74,7 @@ sanitize: build/san/neuro build/san/mutate build/run
 	    tests/unit tests/conformance examples
 
 fuzz: build/mutate
-	build/mutate -n $(N) $$(find examples tests/conformance -name '*.nr')
+	build/mutate -n $(N) $$(find examples/ tests/conformance/ -name '*.nr')
 
 bench: neuro build/generate
 	sh tests/bench/bench.sh

@@ -14397,6 +14397,7 @@ typedef struct nri_def {
     nri_progress kinds;                     /* of its generics' kinds */
     nri_type *type;                         /* ADT over its own parameters; alias: its meaning; const: declared type or NULL */
     bool is_copy;
+    bool is_clean;                          /* function: its body checked without an error */
     NRI_LIST(nri_item *) methods;           /* of all impls */
     /* functions */
     nri_item *impl;                         /* the impl it stands in, or NULL */
@@ -16667,8 +16668,9 @@ nri_missing(nri_context *c, const nri_rows *rows, nri_type **types, int width, n
     return nri_missing(c, &rest, types + 1, width - 1, witness + 1, budget - 1);
 }
 
-NRI_PRIVATE bool
-nri_patterns_miss(nri_context *c, nri_pattern **patterns, ptrdiff_t n, nri_type *type, neuro_str *witness)
+/* Rows of one column. */
+NRI_PRIVATE nri_rows
+nri_rows_of(nri_context *c, nri_pattern **patterns, ptrdiff_t n)
 {
     nri_rows rows;
     memset(&rows, 0, sizeof rows);
@@ -16677,8 +16679,41 @@ nri_patterns_miss(nri_context *c, nri_pattern **patterns, ptrdiff_t n, nri_type 
         row->cells = NRI_NEW_N(&c->arena, nri_pattern *, 1);
         row->cells[0] = patterns[i];
     }
+    return rows;
+}
+
+NRI_PRIVATE bool
+nri_patterns_miss(nri_context *c, nri_pattern **patterns, ptrdiff_t n, nri_type *type, neuro_str *witness)
+{
+    nri_rows rows = nri_rows_of(c, patterns, n);
     type = nri_strip(type);
     return type->kind != NRI_T_ERROR && nri_missing(c, &rows, &type, 1, witness, 64);
+}
+
+/* The cases that patterns leave out, one for each variant or bool, at most four; empty if none. */
+NRI_PRIVATE neuro_str
+nri_missing_cases(nri_context *c, nri_pattern **patterns, ptrdiff_t n, nri_type *type)
+{
+    nri_out o = nri_out_make(&c->arena);
+    neuro_str witness = NRI_S("_");
+    int found = 0;
+    type = nri_strip(type);
+    int constructors = nri_constructor_count(type);
+    nri_rows rows = nri_rows_of(c, patterns, n);
+    for (int i = 0; i < constructors && type->kind != NRI_T_ERROR; i++) {
+        if (nri_missing_under(c, &rows, &type, 1, i, &witness, 64)) {
+            if (++found <= 4) {
+                nri_out_format(&o, found > 1 ? ", %S" : "%S", witness);
+            }
+        }
+    }
+    if (found > 4) {
+        nri_out_format(&o, " and %d more", found - 4);
+    }
+    if (constructors == 0 && nri_patterns_miss(c, patterns, n, type, &witness)) {
+        nri_out_str(&o, witness);
+    }
+    return nri_out_text(&o);
 }
 
 /* --- constants --- */
@@ -18483,6 +18518,13 @@ nri_check_pieces(nri_checker *k, nri_expr *text)
         if (t != NULL && t->kind == NRI_T_FUNC) {
             nri_report(k->c, NRI_E_NOT_PRINTABLE, v->span, "a function cannot be printed");
         }
+        neuro_str spec = text->pieces.data[i].spec;
+        char last = spec.len == 0 ? 0 : spec.ptr[spec.len - 1];
+        nri_type *element = t != NULL && nri_type_is_tensor(t) ? t->items[0] : t;
+        if ((last == 'x' || last == 'b' || last == 'o') && !nri_type_is_int(element) && element->kind != NRI_T_ERROR
+            && element->kind != NRI_T_PARAM) {
+            nri_report(k->c, NRI_E_NOT_PRINTABLE, v->span, "the format `%S` is for integers, not %S", spec, nri_type_text(k->c, t));
+        }
     }
 }
 
@@ -19844,7 +19886,7 @@ nri_check_struct_literal(nri_checker *k, nri_expr *e, nri_type *want)
             nri_out_format(&missing, missing.len > 0 ? ", %w" : "%w", fields->data[i].name.word);
         }
     }
-    if (missing.len > 0) {
+    if (missing.len > 0 && good) {
         nri_report(k->c, NRI_E_MISSING_FIELDS, e->span, "'%S' needs its fields: %S", def->name, nri_out_text(&missing));
         good = false;
     }
@@ -20028,9 +20070,9 @@ nri_check_arms(nri_checker *k, nri_expr *e, nri_type *scrutinee)
             patterns[n++] = p;
         }
     }
-    neuro_str witness = NRI_S("_");
-    if (nri_patterns_miss(k->c, patterns, n, scrutinee, &witness)) {
-        nri_diag *d = nri_report(k->c, NRI_E_NOT_EXHAUSTIVE, e->a->span, "this match leaves out %S", witness);
+    neuro_str missing = nri_missing_cases(k->c, patterns, n, scrutinee);
+    if (missing.len > 0) {
+        nri_diag *d = nri_report(k->c, NRI_E_NOT_EXHAUSTIVE, e->a->span, "this match leaves out %S", missing);
         nri_help_text(k->c, d, "add an arm for it, or `_ => ...`");
     }
 }
@@ -20407,6 +20449,7 @@ nri_check_function(nri_context *c, nri_item *item)
     nri_checker k;
     memset(&k, 0, sizeof k);
     nri_def *def = item->def;
+    int32_t errors = c->n_errors;
     k.c = c;
     k.def = def;
     k.env = nri_env_of(def->impl, item, def->self_type);
@@ -20426,7 +20469,7 @@ nri_check_function(nri_context *c, nri_item *item)
     }
     bool unit = nri_type_is_unit(def->result);
     nri_type *t = nri_check_expr(&k, item->body, unit ? NULL : def->result);
-    if (!unit && t->kind != NRI_T_NEVER && t->kind != NRI_T_ERROR) {
+    if (!unit && t->kind != NRI_T_NEVER && t->kind != NRI_T_ERROR && def->result->kind != NRI_T_ERROR) {
         if (nri_type_is_unit(t) && !item->body->has_value) {
             nri_diag *d = nri_report(c, NRI_E_MISSING_RETURN, item->result->span, "'%S' must return %S, but its body can end without a value",
                                      def->name, nri_type_text(c, def->result));
@@ -20436,6 +20479,7 @@ nri_check_function(nri_context *c, nri_item *item)
         }
     }
     nri_settle_vars(&k);
+    def->is_clean = c->n_errors == errors;
 }
 
 /* A const with a type, or of no integer or float: its expression is checked as a value. */
@@ -20463,8 +20507,6 @@ nri_check_constant(nri_context *c, nri_item *item)
         && kind != NRI_X_PATH && kind != NRI_X_TUPLE && kind != NRI_X_ARRAY && kind != NRI_X_UNARY && kind != NRI_X_BINARY
         && kind != NRI_X_STRUCT && kind != NRI_X_CAST && !(kind == NRI_X_CALL && item->value->call->kind == NRI_CALL_VARIANT)) {
         nri_report(c, NRI_E_NOT_CONSTANT, item->value->span, "the value of a constant is made of literals, constants and operators");
-    } else if (c->n_errors == errors && !nri_type_is_copy(t) && t->kind != NRI_T_STRING) {
-        nri_report(c, NRI_E_NOT_CONSTANT, item->value->span, "a constant cannot be a %S: it is copied wherever it is used", nri_type_text(c, t));
     }
     if (c->n_errors == errors && value->is_int && nri_type_is_int(t)) {
         uint64_t size = value->integer < 0 ? 0 - (uint64_t)value->integer : (uint64_t)value->integer;
@@ -21306,15 +21348,24 @@ nri_low_function_call(nri_low *k, nri_expr *e)
     nri_item *item = call->callee;
     nri_subst *s = nri_low_subst(k, call->subst);
     nri_order order = nri_order_make(k, call->n_args);
-    for (int32_t i = 0; i < call->n_args; i++) {
+    int32_t *slots = NRI_NEW_N(&k->c->arena, int32_t, call->n_args);
+    int32_t first = call->n_args - nri_i32_from_i64(e->args.len);          /* 1 where a receiver comes first */
+    for (int32_t i = 0; i < call->n_args; i++) {                            /* evaluated as written, named or not */
+        int32_t slot = i;
+        for (int32_t p = first; p < call->n_args && i >= first; p++) {
+            slot = call->args[p] == e->args.data[i - first].value ? p : slot;
+        }
         ptrdiff_t before = k->block->len;
-        int self_kind = item->params.data[i].self_kind;
-        nri_type *param = nri_substitute(k->c, s, item->def->params[i]);
-        nri_order_add(k, &order, before, self_kind != 0 && e->kind == NRI_X_METHOD ? nri_low_receiver(k, call->args[i], self_kind)
-                                                                                   : nri_low_argument(k, call->args[i], param));
+        int self_kind = item->params.data[slot].self_kind;
+        nri_type *param = nri_substitute(k->c, s, item->def->params[slot]);
+        slots[i] = slot;
+        nri_order_add(k, &order, before, self_kind != 0 && e->kind == NRI_X_METHOD ? nri_low_receiver(k, call->args[slot], self_kind)
+                                                                                   : nri_low_argument(k, call->args[slot], param));
     }
     nri_ir *x = nri_ir_make(k, NRI_I_CALL, nri_low_type(k, e->type), e->span, call->n_args);
-    nri_copy(x->args, order.values, call->n_args * (ptrdiff_t)sizeof(nri_ir *));
+    for (int32_t i = 0; i < call->n_args; i++) {
+        x->args[slots[i]] = order.values[i];
+    }
     x->callee = item;
     if (k->subst != NULL) {
         x->instance = nri_instance_get(k->c, item, s, e->span);
@@ -21387,6 +21438,18 @@ nri_low_printed(nri_low *k, nri_expr *e)
     return nri_ir_borrow(k, nri_ir_auto_deref(k, nri_low_place(k, e)), false);
 }
 
+/* As it is printed under a spec: in another base negative integers show their two's complement. */
+NRI_PRIVATE nri_ir *
+nri_low_printed_as(nri_low *k, nri_expr *e, neuro_str spec)
+{
+    nri_ir *v = nri_low_printed(k, e);
+    char last = spec.len == 0 ? 0 : spec.ptr[spec.len - 1];
+    if ((last == 'x' || last == 'b' || last == 'o') && nri_type_is_signed(v->type)) {
+        v = nri_ir_one(k, NRI_I_CAST, nri_type_basic(k->c, (nri_kind)(v->type->kind + (NRI_T_U8 - NRI_T_I8))), v->span, v);
+    }
+    return v;
+}
+
 /* The text of a string literal or constant, which is printed as it stands; NULL for other expressions. */
 NRI_PRIVATE const neuro_str *
 nri_known_text(const nri_expr *e)
@@ -21415,7 +21478,7 @@ nri_low_pieces(nri_low *k, nri_ir_kind kind, int op, nri_type *type, nri_expr *t
                 const neuro_str *known = piece->spec.len == 0 ? nri_known_text(piece->value) : NULL;
                 ptrdiff_t before = k->block->len;
                 nri_order_add(k, &order, before, known != NULL ? nri_ir_text(k, *known, piece->value->span)
-                                                               : nri_low_printed(k, piece->value));
+                                                               : nri_low_printed_as(k, piece->value, piece->spec));
             }
         }
     }
@@ -22195,8 +22258,8 @@ nri_low_unary(nri_low *k, nri_expr *e)
         return nri_low_map(k, e, &e->a, 1, true, NRI_I_UNARY, e->op);
     }
     nri_ir *a = nri_low_scalar(k, e->a);
-    if (e->op == NRI_OP_NEG && a->kind == NRI_I_CONST && (a->imm != INT64_MIN || nri_type_is_float(t))) {
-        nri_ir *x = nri_ir_int(k, t, a->imm == INT64_MIN ? 0 : -a->imm, e->span);
+    if (e->op == NRI_OP_NEG && a->kind == NRI_I_CONST) {
+        nri_ir *x = nri_ir_int(k, t, a->imm == INT64_MIN ? a->imm : -a->imm, e->span);   /* 2^63 is only written after a minus */
         x->real = -a->real;
         return x;
     }
@@ -24275,10 +24338,15 @@ nri_own_check_mut(nri_flow *f, const nri_ir *place, nri_ir *at, bool is_borrow)
     }
 }
 
+/* Suggests a clone of what `span` shows, as an edit where the text there is just the place and nothing binds to it tighter. */
 NRI_PRIVATE void
 nri_own_help_clone(nri_flow *f, nri_diag *d, nri_span span, neuro_str code, const char *why)
 {
-    if (code.len > 0 && nri_str_equal(nri_own_source(f->c, span), code)) {
+    nri_span before = span;
+    before.at -= 1;
+    before.len = 1;
+    bool is_deref = nri_str_equal(nri_own_source(f->c, before), NRI_S("*"));
+    if (code.len > 0 && !is_deref && nri_str_equal(nri_own_source(f->c, span), code)) {
         nri_help_edit(f->c, d, span, why, "%S.clone()", code);
     } else if (code.len > 0) {
         nri_help_text(f->c, d, "%s: %S.clone()", why, code);
@@ -24782,8 +24850,13 @@ nri_own_help_moved(nri_own_pass *o, nri_diag *d, int32_t site)
         return;
     }
     nri_note(c, d, "a %S is moved, not copied", nri_type_text(c, t));
+    if (t->kind == NRI_T_PARAM) {
+        nri_help_text(c, d, "use it once, or take it as &%w; values of %w: Num are copied", t->name, t->name);
+        return;
+    }
     nri_own_help_clone(f, d, e->node->span, code, "give away a copy");
-    if (code.len > 0 && e->op != NULL) {
+    bool takes_borrows = e->op != NULL && (e->op->kind == NRI_I_CALL || (e->op->kind == NRI_I_TENSOR && e->op->op <= NRI_TO_CONTRACT));
+    if (code.len > 0 && takes_borrows) {
         nri_help_text(c, d, "or lend it, where reading is enough: &%S", code);
     }
 }
@@ -24922,6 +24995,20 @@ nri_own_report_outlives(nri_own_pass *o, const nri_flow_event *e, int32_t at, co
                                 : "declare %S outside of the block, before the reference to it", name);
 }
 
+/* What stands beside the carets of such an access. */
+NRI_PRIVATE const char *
+nri_own_conflict_label(const nri_flow_event *e)
+{
+    switch (e->kind) {
+    case NRI_FLOW_WRITE: case NRI_FLOW_ASSIGN: return "changed here";
+    case NRI_FLOW_MOVE: return "moved here";
+    case NRI_FLOW_RESERVE: case NRI_FLOW_BORROW: return nri_own_is_update(e->op) ? "changed here" : "borrowed again here";
+    case NRI_FLOW_READ: case NRI_FLOW_PEEK: case NRI_FLOW_DECLARE: case NRI_FLOW_HOLD: case NRI_FLOW_END: case NRI_FLOW_RETURN:
+    case NRI_FLOW_DEAD: case NRI_FLOW_DROP: case NRI_FLOW_IS: case NRI_FLOW_IS_NOT: break;
+    }
+    return "used here";
+}
+
 /* The message for an access of `name` that collides with a loan. */
 NRI_PRIVATE const char *
 nri_own_conflict_text(const nri_own_pass *o, const nri_flow_event *e, const nri_flow_loan *loan)
@@ -24978,6 +25065,7 @@ nri_own_report_conflict(nri_own_pass *o, const nri_flow_event *e, int32_t at, nr
         text = loan->is_mut ? text : "cannot borrow %S while it is borrowed with &mut";
     }
     nri_diag *d = nri_report(c, NRI_E_OWN_BORROWED, span, text, name);
+    nri_label_here(c, d, "%s", nri_own_conflict_label(e));
     neuro_str lent = nri_flow_path_text(f, first->path);
     nri_label(c, d, first->node->span, first->is_mut ? "%S is borrowed with &mut here" : "%S is borrowed here", lent);
     if (same_op) {
@@ -25418,15 +25506,32 @@ nri_drop_note_flag(nri_drop_pass *d, int32_t path)
     }
 }
 
+/* `layer_bias_live`, for the reader of the C; NULL for parts of a temporary. */
+NRI_PRIVATE nri_word *
+nri_drop_flag_name(nri_drop_pass *d, int32_t path)
+{
+    nri_context *c = d->f.c;
+    neuro_str code = nri_flow_path_code(&d->f, path);
+    nri_out o = nri_out_make(&c->arena);
+    for (ptrdiff_t i = 0; i < code.len; i++) {
+        char ch = code.ptr[i];
+        if (ch != ']') {
+            nri_out_char(&o, ch == '.' || ch == '[' ? '_' : ch);
+        }
+    }
+    nri_out_format(&o, "_live");
+    return code.len == 0 ? NULL : nri_intern(&c->arena, &c->words, nri_out_text(&o));
+}
+
 /* The statement, if the path's flag is set. */
 NRI_PRIVATE nri_ir *
 nri_drop_guarded(nri_drop_pass *d, nri_ir *statement, int32_t path)
 {
     nri_context *c = d->f.c;
     if (d->flag_local[path] < 0) {
-        nri_type *type = nri_type_basic(c, NRI_T_BOOL);
         nri_drop_note_flag(d, path);
-        d->flag_local[path] = nri_drop_temporary(c, d->f.body, type, statement->span);
+        d->flag_local[path] = nri_drop_temporary(c, d->f.body, nri_type_basic(c, NRI_T_BOOL), statement->span);
+        d->f.body->locals.data[d->flag_local[path]].name = nri_drop_flag_name(d, path);
     }
     nri_ir *place = nri_drop_local(c, d->f.body, d->flag_local[path], statement->span);
     nri_ir *x = nri_drop_node(c, NRI_I_IF, statement->span, 3);
@@ -26407,6 +26512,8 @@ typedef struct nri_emit_local {
     bool emitted;               /* the text reads it */
     nri_ir *inlined;            /* its initialiser, written where the local is read (once) */
     neuro_str flag;             /* the C name of its drop flag */
+    bool inherited;             /* its name is there already */
+    int32_t heir;               /* 1 + the local that takes over its buffer, and so its name; 0: none */
 } nri_emit_local;
 
 typedef struct nri_emit_loop {
@@ -26459,6 +26566,8 @@ typedef struct nri_emitter {
     NRI_LIST(nri_emit_optional) optional;
     neuro_str text_name;        /* the neuro_text variable in scope, empty if none */
     neuro_str role;             /* what names of data that a statement needs begin with */
+    const nri_ir *slot;         /* a place that has a pointer to it, */
+    neuro_str slot_name;        /* ... and the pointer */
     struct nri_emit_map *map;   /* the loop whose element is being written, or NULL */
 } nri_emitter;
 
@@ -26678,7 +26787,7 @@ nri_emit_fold_at(neuro_str text, ptrdiff_t from, ptrdiff_t limit)
             depth++;
         } else if (c == ')' || c == ']' || c == '}') {
             depth--;
-        } else if (c == ' ' && i > from + 20) {
+        } else if (c == ' ' && i > from + 10) {
             int rank = nri_emit_fold_rank(text, i);
             int score = 4 * depth - rank;
             if (rank > 0 && score <= best_score) {
@@ -27914,6 +28023,17 @@ nri_emit_member(nri_emitter *e, const nri_ir *place)
     }
 }
 
+/* A position where C widens a smaller integer by itself. */
+NRI_PRIVATE const nri_ir *
+nri_emit_widened(const nri_ir *position)
+{
+    if (position->kind == NRI_I_CAST && position->type->kind == NRI_T_I64) {
+        nri_kind from = position->args[0]->type->kind;
+        return nri_emit_is_int(from) && nri_emit_bits(from) < 64 ? position->args[0] : position;
+    }
+    return position;
+}
+
 /* `container->at[position]`. Positions of arrays are checked on every tier. */
 NRI_PRIVATE void
 nri_emit_element(nri_emitter *e, const nri_ir *x)
@@ -27921,13 +28041,14 @@ nri_emit_element(nri_emitter *e, const nri_ir *x)
     nri_type *array = x->args[0]->type;
     nri_emit_member(e, x->args[0]);
     nri_emit_text(e, "at[");
+    const nri_ir *position = nri_emit_widened(x->args[1]);
     if (x->op == 1 || !nri_emit_checks_position(x->args[1], array->size)) {
-        nri_emit_value(e, x->args[1], NRI_CP_ASSIGN);
+        nri_emit_value(e, position, NRI_CP_ASSIGN);
     } else {
         nri_emit_text(e, "neuro_array_index(");
         nri_emit_env(e);
         nri_emit_text(e, ", ");
-        nri_emit_value(e, x->args[1], NRI_CP_ASSIGN);
+        nri_emit_value(e, position, NRI_CP_ASSIGN);
         nri_out_format(e->o, ", %D, ", nri_emit_array_size(e, array));
         nri_emit_at(e, x->span);
         nri_emit_text(e, ")");
@@ -27945,14 +28066,15 @@ nri_emit_checks_axis(const nri_emitter *e, const nri_ir *x, int32_t axis, const 
 NRI_PRIVATE void
 nri_emit_position(nri_emitter *e, const nri_ir *x, int32_t axis, const nri_shape *shape, int min)
 {
+    const nri_ir *position = nri_emit_widened(x->args[axis + 1]);
     if (!nri_emit_checks_axis(e, x, axis, shape)) {
-        nri_emit_value(e, x->args[axis + 1], min);
+        nri_emit_value(e, min <= NRI_CP_ADD ? position : x->args[axis + 1], min);
         return;
     }
     nri_emit_text(e, "neuro_index(");
     nri_emit_env(e);
     nri_emit_text(e, ", ");
-    nri_emit_value(e, x->args[axis + 1], NRI_CP_ASSIGN);
+    nri_emit_value(e, position, NRI_CP_ASSIGN);
     nri_emit_text(e, ", ");
     nri_emit_dim(e, shape->extents[axis]);
     nri_out_format(e->o, ", %d, ", (int)axis);
@@ -27997,7 +28119,7 @@ nri_emit_row_major(nri_emitter *e, const nri_ir *x, const nri_shape *shape)
             }
             nri_emit_text(e, " + ");
         }
-        nri_emit_position(e, x, d, shape, !leads ? NRI_CP_ADD : is_last ? NRI_CP_ASSIGN : NRI_CP_MUL);
+        nri_emit_position(e, x, d, shape, leads && is_last ? NRI_CP_ASSIGN : leads ? NRI_CP_MUL : NRI_CP_ADD);
     }
     nri_emit_text(e, e->o->len == start ? "0" : "");
 }
@@ -28043,6 +28165,10 @@ nri_emit_target(nri_emitter *e, const nri_ir *place)
 NRI_PRIVATE int
 nri_emit_place(nri_emitter *e, const nri_ir *x)
 {
+    if (x == e->slot) {
+        nri_out_format(e->o, "*%S", e->slot_name);
+        return NRI_CP_UNARY;
+    }
     switch ((int)x->kind) {
     case NRI_I_LOCAL:
         if (e->locals[x->local].inlined != NULL) {
@@ -28262,7 +28388,7 @@ nri_emit_operand(nri_emitter *e, const nri_ir *x, int own, bool is_left)
     if (mixed) {
         keep = prec < NRI_CP_UNARY && !(prec == own && is_left && own != NRI_CP_SHIFT);
     } else if (compares) {
-        keep = prec <= NRI_CP_SHIFT;
+        keep = prec <= NRI_CP_SHIFT || e->o->data[start] == '!';
     } else if (own == NRI_CP_OROR) {
         keep = keep || prec == NRI_CP_ANDAND;
     }
@@ -28826,11 +28952,13 @@ nri_emit_unary(nri_emitter *e, const nri_ir *x)
         nri_emit_int(e, k, nri_emit_truncate(k, ~(uint64_t)0));
         return NRI_CP_COND;
     }
+    bool narrow = nri_emit_is_int(k) && !nri_emit_is_signed(k) && nri_emit_bits(k) < 32;
+    if (x->op == NRI_OP_NOT && narrow) {
+        nri_out_format(e->o, "%d - ", (1 << nri_emit_bits(k)) - 1);     // C's ~ would be that of an int
+        nri_emit_operand(e, x->args[0], NRI_CP_ADD, false);
+        return NRI_CP_ADD;
+    }
     if (x->op == NRI_OP_NOT) {
-        bool narrow = nri_emit_is_int(k) && !nri_emit_is_signed(k) && nri_emit_bits(k) < 32;
-        if (narrow) {
-            nri_out_format(e->o, "(%s)", nri_emit_scalar_ctype(k));
-        }
         return nri_emit_prefixed(e, "~", x->args[0]);
     }
     if (!nri_emit_is_int(k)) {
@@ -28917,6 +29045,11 @@ nri_emit_cast(nri_emitter *e, const nri_ir *x)
     }
     if (to == NRI_T_F32 && nri_emit_is_half(from)) {
         return nri_emit_wide(e, a);
+    }
+    int64_t known = 0;
+    if ((to == NRI_T_F32 || to == NRI_T_F64) && nri_emit_constant(e, a, &known) && known < 16777216
+        && known > (from == NRI_T_U64 ? -1 : -16777216)) {
+        return nri_emit_real(e, (double)known, to == NRI_T_F32);
     }
     if (to == NRI_T_F32 || to == NRI_T_F64) {
         return nri_emit_c_cast(e, nri_emit_scalar_ctype(to), a);
@@ -29896,10 +30029,22 @@ nri_emit_map_run(nri_emitter *e, const nri_ir *op, neuro_str out, int32_t in_pla
  * cover every place that writes `env`. */
 
 NRI_PRIVATE bool
+nri_emit_all_literal(const nri_ir *x)
+{
+    for (int32_t i = 0; i < x->n_args; i++) {
+        if (x->args[i]->kind != NRI_I_STR) {
+            return false;
+        }
+    }
+    return true;
+}
+
+NRI_PRIVATE bool
 nri_emit_runtime_needs_env(const nri_emitter *e, const nri_ir *x)
 {
     switch ((nri_runtime_op)x->op) {
-    case NRI_RT_PRINT: case NRI_RT_FORMAT: case NRI_RT_PANIC: case NRI_RT_STRING_CLONE: return true;
+    case NRI_RT_FORMAT: return !nri_emit_all_literal(x);
+    case NRI_RT_PRINT: case NRI_RT_PANIC: case NRI_RT_STRING_CLONE: return true;
     case NRI_RT_CHECK_INDEX: return e->checked;
     case NRI_RT_CHECKED: case NRI_RT_WRAPPING: case NRI_RT_SATURATING: case NRI_RT_STRING_LEN: case NRI_RT_CLOCK: return false;
     }
@@ -29969,7 +30114,8 @@ nri_emit_needs_env(const nri_emitter *e, const nri_ir *x)
 NRI_PRIVATE bool
 nri_emit_has_effect(const nri_emitter *e, const nri_ir *x)
 {
-    if (x == NULL) {
+    int64_t value = 0;
+    if (x == NULL || (x->type != NULL && nri_emit_constant(e, x, &value))) {
         return false;
     }
     if (x->kind == NRI_I_CALL || x->kind == NRI_I_TENSOR || nri_emit_needs_env(e, x)) {
@@ -30314,17 +30460,20 @@ NRI_PRIVATE void
 nri_emit_store_map(nri_emitter *e, const nri_emit_dest *d, const nri_ir *op)
 {
     int32_t in_place = nri_reuse_fits(e->body, op, op->reuse) ? op->reuse : -1;
-    if (in_place >= 0 && d->kind == NRI_DEST_ASSIGN && nri_emit_same_place(d->place, op->args[in_place]->args[0]->args[0])) {
-        nri_emit_map_run(e, op, nri_emit_scrap(e, nri_emit_place, d->place, NULL), in_place);
-        nri_emit_release_moved(e, op, in_place);
-        return;
-    }
-    if (in_place >= 0 && d->kind == NRI_DEST_RETURN) {
+    if (in_place >= 0 && d->kind != NRI_DEST_IGNORE) {
         neuro_str lent = nri_emit_scrap(e, nri_emit_handle, op->args[in_place]->args[0], NULL);
-        nri_emit_map_run(e, op, lent, in_place);
-        nri_emit_release_moved(e, op, in_place);
-        nri_emit_give(e, d, lent);
-        return;
+        bool stays = d->kind == NRI_DEST_DECLARE && nri_str_equal(lent, d->name);
+        if (d->kind == NRI_DEST_ASSIGN) {
+            stays = nri_emit_same_place(d->place, op->args[in_place]->args[0]->args[0]);
+        }
+        if (stays || d->kind != NRI_DEST_DECLARE) {
+            nri_emit_map_run(e, op, lent, in_place);
+            nri_emit_release_moved(e, op, in_place);
+            if (!stays) {
+                nri_emit_give(e, d, lent);
+            }
+            return;
+        }
     }
     neuro_str out = nri_emit_variable(e, d);
     nri_emit_dest make = *d;
@@ -30451,17 +30600,6 @@ nri_emit_store_braces(nri_emitter *e, const nri_emit_dest *d, const nri_ir *x)
 }
 
 //@ emit: text for people
-NRI_PRIVATE bool
-nri_emit_all_literal(const nri_ir *x)
-{
-    for (int32_t i = 0; i < x->n_args; i++) {
-        if (x->args[i]->kind != NRI_I_STR) {
-            return false;
-        }
-    }
-    return true;
-}
-
 /* The literal pieces, joined. */
 NRI_PRIVATE neuro_str
 nri_emit_literal_text(nri_emitter *e, const nri_ir *x, const char *tail)
@@ -30591,6 +30729,13 @@ nri_emit_store_runtime(nri_emitter *e, const nri_emit_dest *d, const nri_ir *x)
     case NRI_RT_PANIC: nri_emit_panic(e, x); return true;
     case NRI_RT_CHECK_INDEX: nri_emit_check_index(e, x); return true;
     case NRI_RT_FORMAT:
+        if (nri_emit_all_literal(x)) {
+            nri_ir literal = *x;
+            literal.text = nri_emit_literal_text(e, x, "");
+            literal.kind = NRI_I_STR;
+            nri_emit_give(e, d, nri_emit_scrap(e, nri_emit_node, &literal, NULL));
+            return true;
+        }
         nri_emit_pieces(e, x);
         nri_emit_give(e, d, nri_format(e->arena, "neuro_rt_finish(&%S)", e->text_name));
         return true;
@@ -30637,6 +30782,24 @@ nri_emit_is_steady(const nri_emitter *e, const nri_ir *x)
     return true;
 }
 
+/* An element with a long place, updated by a helper: its place is evaluated once, into a pointer. */
+NRI_PRIVATE bool
+nri_emit_store_slot(nri_emitter *e, const nri_emit_dest *d, const nri_ir *x)
+{
+    neuro_str place = nri_emit_scrap(e, nri_emit_place, d->place, NULL);
+    if ((d->place->kind != NRI_I_AT && d->place->kind != NRI_I_ELEMENT) || place.len < 32) {
+        return false;
+    }
+    neuro_str slot = nri_emit_local_name(e, NRI_S("slot"));
+    nri_emit_line(e, "%S *%S = &%S;", nri_emit_ctype(e, d->type), slot, place);
+    e->slot = x->args[0]->args[0];
+    e->slot_name = slot;
+    neuro_str value = nri_emit_scrap(e, nri_emit_node, x, NULL);
+    e->slot = NULL;
+    nri_emit_line(e, "*%S = %S;", slot, value);
+    return true;
+}
+
 /* `x += e`, or nothing for `x = x`. */
 NRI_PRIVATE bool
 nri_emit_store_update(nri_emitter *e, const nri_emit_dest *d, const nri_ir *x)
@@ -30654,7 +30817,7 @@ nri_emit_store_update(nri_emitter *e, const nri_emit_dest *d, const nri_ir *x)
     nri_emit_begin(e);
     nri_emit_target(e, d->place);
     if (!nri_emit_compound(e, x)) {
-        return false;
+        return nri_emit_store_slot(e, d, x);
     }
     nri_emit_text(e, ";");
     nri_emit_end(e);
@@ -30872,12 +31035,32 @@ nri_emit_can_inline(nri_emitter *e, const nri_ir *let, const nri_ir *next)
     return nri_emit_finds_use(head, let->local, !small);
 }
 
+/* Whether the next statement declares a variable whose buffer is that of the temporary of a LET, which dies there. */
+NRI_PRIVATE bool
+nri_emit_hands_on(const nri_emitter *e, const nri_ir *let, const nri_ir *next)
+{
+    if (let->kind != NRI_I_LET || next->kind != NRI_I_LET || next->n_args == 0 || !nri_ir_is_tensor_op(next->args[0], NRI_TO_MAP)) {
+        return false;
+    }
+    const nri_ir *map = next->args[0];
+    const nri_local *local = &e->body->locals.data[let->local];
+    if (!local->is_temp || local->needs_flag || e->locals[let->local].reads != 1 || !nri_reuse_fits(e->body, map, map->reuse)) {
+        return false;
+    }
+    const nri_ir *lent = map->args[map->reuse]->args[0]->args[0];
+    return lent->kind == NRI_I_LOCAL && lent->local == let->local;
+}
+
+/* Decides which temporaries of a block C needs no variable for. */
 NRI_PRIVATE void
 nri_emit_plan(nri_emitter *e, const nri_emit_statements *list)
 {
     for (ptrdiff_t i = 0; i + 1 < list->len; i++) {
-        if (nri_emit_can_inline(e, list->data[i], list->data[i + 1])) {
-            e->locals[list->data[i]->local].inlined = list->data[i]->args[0];
+        const nri_ir *s = list->data[i];
+        if (nri_emit_can_inline(e, s, list->data[i + 1])) {
+            e->locals[s->local].inlined = s->args[0];
+        } else if (nri_emit_hands_on(e, s, list->data[i + 1])) {
+            e->locals[s->local].heir = list->data[i + 1]->local + 1;
         }
     }
 }
@@ -30983,7 +31166,7 @@ nri_emit_role(nri_emitter *e, const nri_ir *x)
     }
     switch ((int)x->kind) {
     case NRI_I_TENSOR: return nri_emit_tensor_role(x);
-    case NRI_I_CALL: return nri_format(e->arena, "%S_result", x->instance->c_name);
+    case NRI_I_CALL: return nri_format(e->arena, "%w_result", x->instance->decl->name.word);
     case NRI_I_BORROW: return NRI_S("ref");
     case NRI_I_STR: return NRI_S("literal");
     case NRI_I_ARRAY: case NRI_I_FILL: return NRI_S("array");
@@ -30998,6 +31181,15 @@ NRI_PRIVATE neuro_str
 nri_emit_name_local(nri_emitter *e, int32_t local, const nri_ir *value)
 {
     nri_local *l = &e->body->locals.data[local];
+    int32_t heir = e->locals[local].heir;
+    if (e->locals[local].inherited) {
+        return l->c_name;
+    }
+    if (heir > 0) {
+        l->c_name = nri_emit_name_local(e, heir - 1, value);
+        e->locals[heir - 1].inherited = true;
+        return l->c_name;
+    }
     l->c_name = nri_emit_local_name(e, l->name != NULL ? l->name->text : nri_emit_role(e, value));
     return l->c_name;
 }
@@ -32339,12 +32531,13 @@ nri_compile(neuro_compilation *z)
     }
     nri_declare_module(c, c->program->prelude, true);
     nri_declare_module(c, c->program->module, false);
+    bool declared = c->n_errors == 0;
     nri_check_program(c, c->program->module);
     nri_phase(z, "check", &since);
-    if (c->n_errors > 0) {
-        return;
-    }
-    for (ptrdiff_t i = 0; i < c->program->functions.len; i++) {
+    for (ptrdiff_t i = 0; i < c->program->functions.len && declared; i++) {     /* errors elsewhere do not hide these */
+        if (!c->program->functions.data[i]->def->is_clean) {
+            continue;
+        }
         nri_own(c, nri_lower_function(c, c->program->functions.data[i], NULL));
     }
     nri_phase(z, "own", &since);
