@@ -1960,15 +1960,18 @@ nri_cpu_find(void)
     return word;
 }
 
+#if NEURO_GNU
+static uint32_t nri_cpu_word;           /* 0: not found yet */
+#endif
+
 NRI_PRIVATE uint32_t
 nri_cpu(void)
 {
 #if NEURO_GNU
-    static uint32_t found;
-    uint32_t word = __atomic_load_n(&found, __ATOMIC_RELAXED);
+    uint32_t word = __atomic_load_n(&nri_cpu_word, __ATOMIC_RELAXED);
     if (word == 0) {
         word = nri_cpu_find();
-        __atomic_store_n(&found, word, __ATOMIC_RELAXED);
+        __atomic_store_n(&nri_cpu_word, word, __ATOMIC_RELAXED);
     }
     return word;
 #else
@@ -2625,10 +2628,11 @@ nri_view_open(const neuro_tensor *t)
     v.rank = x->ndim;
     for (int d = 0; d < NEURO_MAX_RANK; d++) {
         v.shape[d] = d < v.rank ? x->shape[d] : 1;
-        v.strides[d] = d < v.rank && x->strides != NULL ? x->strides[d] : 0;
     }
-    if (x->strides == NULL) {
-        nri_shape_strides(v.rank, v.shape, v.strides);
+    nri_shape_strides(v.rank, v.shape, v.strides);
+    bool is_empty = nri_shape_len(v.rank, v.shape) == 0;
+    for (int d = 0; d < v.rank && x->strides != NULL && !is_empty; d++) {
+        v.strides[d] = v.shape[d] > 1 ? x->strides[d] : v.strides[d];   // what is never stepped by may be anything
     }
     return v;
 }
@@ -6436,8 +6440,9 @@ neuro_rt_load_npy(neuro_env *env, const neuro_string *path, neuro_dtype dtype, i
         "known at run time can size a tensor, not an array.", \
         "func f<N>(t: &Tensor<f32, [N]>) { val a = [0; N] }    // called with an extent of `?`", \
         "func f<N>(t: &Tensor<f32, [N]>) { val a = Tensor::<f32, [N]>::zeros() }") \
-    ROW(EMIT_EXPORT, "E0902", NRI_ERROR, "an exported function with a type that C cannot pass", \
-        "Functions marked `export` take and give numbers, bool and tensors. Wrap anything else: pass its fields one by one.", \
+    ROW(EMIT_EXPORT, "E0902", NRI_ERROR, "an exported function that C cannot call", \
+        "Functions marked `export` take and give numbers, bool and tensors, and keep their names, so a name may be no word of\n" \
+        "C or its library. Wrap anything else: pass its fields one by one.", \
         "export func f(p: Point) -> f64 { p.x }", "export func f(x: f64, y: f64) -> f64 { x }")
 /* Part of //@@ lang: the diagnostics of lex and parse. E01xx text and tokens, E02xx syntax and limits. See //@@ lang. */
 #define NRI_DIAGS_FRONT(ROW) \
@@ -17424,12 +17429,18 @@ nri_check_array(nri_checker *k, nri_expr *e, nri_type *want)
         return nri_check_tensor_literal(k, e, w);
     }
     nri_type *element = w != NULL && w->kind == NRI_T_ARRAY ? w->items[0] : NULL;
+    ptrdiff_t first = -1;                   /* the element that types the others: the first that is no bare literal */
     for (ptrdiff_t i = 0; i < e->items.len && element == NULL; i++) {
-        element = nri_is_bare(k, e->items.data[i]) ? NULL : nri_check_expr(k, e->items.data[i], NULL);
+        if (!nri_is_bare(k, e->items.data[i])) {
+            element = nri_check_expr(k, e->items.data[i], NULL);
+            first = i;
+        }
     }
     for (ptrdiff_t i = 0; i < e->items.len; i++) {
-        nri_type *t = element == NULL ? nri_check_expr(k, e->items.data[i], NULL) : nri_check_value(k, e->items.data[i], element);
-        element = element == NULL ? t : element;
+        if (i != first) {
+            nri_type *t = nri_check_value(k, e->items.data[i], element);
+            element = element == NULL ? t : element;
+        }
     }
     if (element == NULL) {
         element = nri_new_var(k, e->span);
@@ -21205,11 +21216,18 @@ nri_low_operand(nri_low *k, nri_expr *e)
     return v;
 }
 
+/* t[1, ..]: an index that makes a tensor out of a tensor (an element of an array of tensors is a place). */
+NRI_PRIVATE bool
+nri_is_slice(const nri_expr *e)
+{
+    return e->kind == NRI_X_INDEX && nri_type_is_tensor(nri_type_head(e->type)) && nri_type_is_tensor(nri_strip(e->a->type));
+}
+
 NRI_PRIVATE bool
 nri_is_place_expr(const nri_expr *e)
 {
     return (e->kind == NRI_X_PATH && e->variable != NULL) || (e->kind == NRI_X_FIELD && nri_is_place_expr(e->a))
-           || (e->kind == NRI_X_INDEX && !nri_type_is_tensor(nri_type_head(e->type)) && nri_is_place_expr(e->a))
+           || (e->kind == NRI_X_INDEX && !nri_is_slice(e) && nri_is_place_expr(e->a))
            || (e->kind == NRI_X_UNARY && e->op == NRI_OP_DEREF && nri_is_place_expr(e->a));
 }
 
@@ -21300,7 +21318,7 @@ nri_low_place(nri_low *k, nri_expr *e)
     if (e->kind == NRI_X_UNARY && e->op == NRI_OP_DEREF) {
         return nri_ir_deref(k, nri_low_place(k, e->a));
     }
-    if (e->kind == NRI_X_INDEX && !nri_type_is_tensor(nri_type_head(e->type))) {
+    if (e->kind == NRI_X_INDEX && !nri_is_slice(e)) {
         return nri_low_element_place(k, e);
     }
     nri_ir *v = nri_low_value(k, e);
@@ -22118,7 +22136,7 @@ nri_low_maker(nri_low *k, nri_expr *e)
 NRI_PRIVATE void
 nri_low_map_into(nri_low *k, nri_expr *e, nri_shape *loop)
 {
-    bool slice = e->a->kind == NRI_X_INDEX && nri_type_is_tensor(nri_type_head(e->a->type));
+    bool slice = nri_is_slice(e->a);
     nri_type *value_type = nri_strip(nri_low_type(k, e->b->type));
     bool is_tensor = nri_type_is_tensor(value_type);
     nri_ir *value = is_tensor ? nri_low_tensor(k, e->b, !slice) : nri_low_scalar(k, e->b);
@@ -22147,7 +22165,7 @@ NRI_PRIVATE void
 nri_low_assign(nri_low *k, nri_expr *e)
 {
     nri_type *t = nri_low_type(k, e->a->type);
-    bool slice = e->a->kind == NRI_X_INDEX && nri_type_is_tensor(t);
+    bool slice = nri_is_slice(e->a);
     if (slice || (e->op != NRI_OP_NONE && nri_type_is_tensor(t))) {
         nri_shape *loop = NRI_NEW(&k->c->arena, nri_shape);
         *loop = *t->shape;
@@ -22248,8 +22266,9 @@ nri_low_unary(nri_low *k, nri_expr *e)
 {
     nri_type *t = nri_low_type(k, e->type);
     if (e->op == NRI_OP_REF || e->op == NRI_OP_REF_MUT) {
-        nri_ir *place = nri_low_place(k, e->a);
-        return nri_ir_borrow(k, place, e->op == NRI_OP_REF_MUT);
+        nri_ir *x = nri_ir_borrow(k, nri_low_place(k, e->a), e->op == NRI_OP_REF_MUT);
+        x->span = e->span;
+        return x;
     }
     if (e->op == NRI_OP_DEREF) {
         return nri_ir_use(k, nri_low_place(k, e));
@@ -22871,7 +22890,7 @@ nri_low_value(nri_low *k, nri_expr *e)
         }
         return e->dim != NULL ? nri_ir_dim(k, t, e->dim, e->span) : e->call != NULL ? nri_low_fields(k, e) : nri_low_constant_use(k, e);
     case NRI_X_FIELD: return nri_ir_use(k, nri_low_place(k, e));
-    case NRI_X_INDEX: return nri_type_is_tensor(t) ? nri_low_slice(k, e) : nri_ir_use(k, nri_low_place(k, e));
+    case NRI_X_INDEX: return nri_is_slice(e) ? nri_low_slice(k, e) : nri_ir_use(k, nri_low_place(k, e));
     case NRI_X_CALL: case NRI_X_METHOD: return nri_low_call(k, e);
     case NRI_X_UNARY: return nri_low_unary(k, e);
     case NRI_X_BINARY: return nri_low_binary(k, e);
@@ -23212,7 +23231,8 @@ nri_flow_way_of(const nri_ir *place)
     return way;
 }
 
-/* Whether values of the type have references in them. A struct's and an enum's fields have none unless its arguments do. */
+/* Whether values of the type have references in them. A struct's and an enum's fields have none
+ * unless its arguments do. */
 NRI_PRIVATE bool
 nri_type_holds_refs(nri_type *t)
 {
@@ -23310,7 +23330,8 @@ nri_flow_root(nri_flow *f, int32_t local)
     return f->locals[local].path;
 }
 
-/* The path of a place. *whole: the place is all of the path; else it is an element of it, at a position found at run time. */
+/* The path of a place. *whole: the place is all of the path; else it is an element of it, at a
+ * position found at run time. */
 NRI_PRIVATE int32_t
 nri_flow_path_of(nri_flow *f, const nri_ir *place, bool *whole)
 {
@@ -23513,7 +23534,8 @@ nri_flow_lend(nri_flow *f, nri_ir *x, nri_ir *op, int32_t path)
     return at;
 }
 
-/* A borrow. As an argument, a mutable one is only reserved until the other arguments are there (two-phase borrows, [O3]). */
+/* A borrow. As an argument, a mutable one is only reserved until the other arguments are there
+ * (two-phase borrows, [O3]). */
 NRI_PRIVATE void
 nri_flow_borrow(nri_flow *f, nri_ir *x, nri_ir *op)
 {
@@ -23552,8 +23574,8 @@ nri_flow_is_only_shared(const nri_flow *f, const nri_flow_source *s)
     return t->kind == NRI_T_VIEW || (t->kind == NRI_T_REF && !t->is_mut);
 }
 
-/* An operation with its arguments evaluated: reserved borrows become mutable, it runs, what it was lent comes back, unless the
- * result holds references: those come from any argument [O3]. */
+/* An operation with its arguments evaluated: reserved borrows become mutable, it runs, what it
+ * was lent comes back, unless the result holds references: those come from any argument [O3]. */
 NRI_PRIVATE void
 nri_flow_operate(nri_flow *f, nri_ir *x, ptrdiff_t carried, ptrdiff_t pending)
 {
@@ -23625,7 +23647,8 @@ nri_flow_value(nri_flow *f, nri_ir *x, nri_ir *op)
 //@ own: statements as events
 NRI_PRIVATE void nri_flow_statement(nri_flow *f, nri_ir *s);
 
-/* The references in `local` are from now on those of the value just walked: all that was carried since `carried`. */
+/* The references in `local` are from now on those of the value just walked: all that was carried
+ * since `carried`. */
 NRI_PRIVATE int32_t
 nri_flow_hold(nri_flow *f, int32_t local, ptrdiff_t carried, bool is_weak, nri_ir *node)
 {
@@ -23665,7 +23688,8 @@ nri_flow_open(nri_flow *f, nri_ir *seq, bool is_scope)
     scope->is_scope = is_scope;
 }
 
-/* The locals of a scope end, the last declared first. `at`: the sequence or the jump that ends them. */
+/* The locals of a scope end, the last declared first. `at`: the sequence or the jump that ends
+ * them. */
 NRI_PRIVATE void
 nri_flow_end_locals(nri_flow *f, const nri_flow_scope *scope, nri_ir *at)
 {
@@ -23798,7 +23822,8 @@ nri_flow_return(nri_flow *f, nri_ir *s)
     f->block = -1;
 }
 
-/* What a condition says of the variant of an enum, where it came out as `truth`: that the payloads of the others are not there. */
+/* What a condition says of the variant of an enum, where it came out as `truth`: that the
+ * payloads of the others are not there. */
 NRI_PRIVATE void
 nri_flow_facts(nri_flow *f, const nri_ir *x, bool truth)
 {
@@ -23898,7 +23923,8 @@ nri_flow_exit_from(nri_flow *f, nri_flow_loop *loop)
     loop->breaks = (int32_t)(f->exits.len - 1);
 }
 
-/* A loop from its head on: the condition, the body, back, and on behind it if anything leaves it. */
+/* A loop from its head on: the condition, the body, back, and on behind it if anything leaves
+ * it. */
 NRI_PRIVATE void
 nri_flow_loop_through(nri_flow *f, nri_ir *s, nri_ir *condition, nri_ir *body)
 {
@@ -24132,9 +24158,9 @@ nri_flow_make(nri_flow *f, nri_context *c, nri_body *body, bool for_drop)
 
 typedef void nri_flow_transfer(void *user, int32_t block, uint64_t *bits);
 
-/* The bits at the head of each block, [n_words] a block: the least ones that hold `entry` at the start and pass through
- * `transfer`, which turns a block's bits at its head into those at its end. Sweeps in the order of the text, so that only
- * loops need another one. */
+/* The bits at the head of each block, [n_words] a block: the least ones that hold `entry` at the
+ * start and pass through `transfer`, which turns a block's bits at its head into those at its
+ * end. Sweeps in the order of the text, so that only loops need another one. */
 NRI_PRIVATE uint64_t *
 nri_flow_solve(nri_flow *f, int32_t n_words, const uint64_t *entry, nri_flow_transfer *transfer, void *user)
 {
@@ -24167,8 +24193,8 @@ nri_flow_solve(nri_flow *f, int32_t n_words, const uint64_t *entry, nri_flow_tra
 }
 
 //@ own: how places are called
-/* A place as the user wrote it, into `o`: references are followed silently, a temporary is called what it was made from.
- * False: it has no name, and `o` may hold a part of one. */
+/* A place as the user wrote it, into `o`: references are followed silently, a temporary is
+ * called what it was made from. False: it has no name, and `o` may hold a part of one. */
 NRI_PRIVATE bool
 nri_flow_put_path(nri_flow *f, nri_out *o, int32_t path, int depth)
 {
@@ -24249,7 +24275,8 @@ nri_own_last_of(nri_span span)
 }
 
 //@ own: what may be changed, what may be moved out of
-/* Where `declared` (the span of a variable's name, or of its whole declaration) has `val ` that can become `mut `. len 0: nowhere */
+/* Where `declared` (the span of a variable's name, or of its whole declaration) has `val ` that
+ * can become `mut `. len 0: nowhere */
 NRI_PRIVATE nri_span
 nri_own_find_val(const nri_context *c, nri_span declared)
 {
@@ -24321,7 +24348,8 @@ nri_own_report_shared(nri_flow *f, const nri_ir *place, nri_ir *at)
     }
 }
 
-/* Writing the place, or lending it with &mut, at `at`. Assigning a `val` variable that has no value yet is decided later. */
+/* Writing the place, or lending it with &mut, at `at`. Assigning a `val` variable that has no
+ * value yet is decided later. */
 NRI_PRIVATE void
 nri_own_check_mut(nri_flow *f, const nri_ir *place, nri_ir *at, bool is_borrow)
 {
@@ -24338,7 +24366,8 @@ nri_own_check_mut(nri_flow *f, const nri_ir *place, nri_ir *at, bool is_borrow)
     }
 }
 
-/* Suggests a clone of what `span` shows, as an edit where the text there is just the place and nothing binds to it tighter. */
+/* Suggests a clone of what `span` shows, as an edit where the text there is just the place and
+ * nothing binds to it tighter. */
 NRI_PRIVATE void
 nri_own_help_clone(nri_flow *f, nri_diag *d, nri_span span, neuro_str code, const char *why)
 {
@@ -24454,7 +24483,8 @@ nri_own_number_defs(nri_own_pass *o)
     }
 }
 
-/* A variable gets new references: its other defs no longer reach, and loans behind its old ones are of other places now. */
+/* A variable gets new references: its other defs no longer reach, and loans behind its old ones
+ * are of other places now. */
 NRI_PRIVATE void
 nri_own_apply_hold(nri_own_pass *o, const nri_flow_event *e, uint64_t *more)
 {
@@ -24553,7 +24583,8 @@ nri_own_reaches(const nri_own_pass *o, int32_t def, int32_t block, int32_t at)
     return nri_bits_get(nri_own_head(o, block) + o->n_words_moved, d->bit);
 }
 
-/* Adds the loans of def `from` to those being collected for def `to`; its own sources are left on the stack. */
+/* Adds the loans of def `from` to those being collected for def `to`; its own sources are left
+ * on the stack. */
 NRI_PRIVATE void
 nri_own_collect_def(nri_own_pass *o, int32_t to, int32_t from)
 {
@@ -24585,8 +24616,8 @@ nri_own_collect_def(nri_own_pass *o, int32_t to, int32_t from)
     }
 }
 
-/* The loans that each def holds, through the defs that its value came from. Sources mostly come earlier and are done, so
- * that this is linear but for loops. */
+/* The loans that each def holds, through the defs that its value came from. Sources mostly come
+ * earlier and are done, so that this is linear but for loops. */
 NRI_PRIVATE void
 nri_own_collect_loans(nri_own_pass *o)
 {
@@ -24691,7 +24722,8 @@ nri_own_solve_live(nri_own_pass *o)
     o->live_in = live_in;
 }
 
-/* Whether the local is used after event `at` of the block being checked, before it is assigned anew. */
+/* Whether the local is used after event `at` of the block being checked, before it is assigned
+ * anew. */
 NRI_PRIVATE bool
 nri_own_local_is_live(const nri_own_pass *o, const nri_flow_local *l, int32_t at)
 {
@@ -24704,7 +24736,8 @@ nri_own_local_is_live(const nri_own_pass *o, const nri_flow_local *l, int32_t at
     return l->live_bit >= 0 && nri_bits_get(o->live_out + (ptrdiff_t)o->block * NRI_WORDS(o->n_live), l->live_bit);
 }
 
-/* The def that keeps a loan alive after event `at`; -1: the operation that `at` belongs to; -2: none does. */
+/* The def that keeps a loan alive after event `at`; -1: the operation that `at` belongs to; -2:
+ * none does. */
 NRI_PRIVATE int32_t
 nri_own_keeper(const nri_own_pass *o, const nri_flow_loan *loan, int32_t at)
 {
@@ -24727,7 +24760,8 @@ enum {
     NRI_OWN_MAX_SEARCHES = 100  /* in one body: each walks back through it */
 };
 
-/* The events after which a path is empty at some event: moves of it, or its declaration without a value. */
+/* The events after which a path is empty at some event: moves of it, or its declaration without
+ * a value. */
 typedef struct nri_own_sites {
     int32_t events[NRI_OWN_MAX_SITES];
     int32_t n;
@@ -24861,7 +24895,8 @@ nri_own_help_moved(nri_own_pass *o, nri_diag *d, int32_t site)
     }
 }
 
-/* `gone` (the path, one above it, or a part of it) may be empty at event `at`, which needs `path`. */
+/* `gone` (the path, one above it, or a part of it) may be empty at event `at`, which needs
+ * `path`. */
 NRI_PRIVATE void
 nri_own_report_gone(nri_own_pass *o, const nri_flow_event *e, int32_t at, int32_t path, int32_t gone)
 {
@@ -25078,7 +25113,8 @@ nri_own_report_conflict(nri_own_pass *o, const nri_flow_event *e, int32_t at, nr
 
 typedef enum nri_own_access { NRI_OWN_READS = 1, NRI_OWN_SHALLOW = 2, NRI_OWN_PEEKS = 4 } nri_own_access;
 
-/* Whether an access of the path collides with a live loan. Assigning a reference, or its end, leaves what it points to alone. */
+/* Whether an access of the path collides with a live loan. Assigning a reference, or its end,
+ * leaves what it points to alone. */
 NRI_PRIVATE bool
 nri_own_collides(const nri_flow *f, int32_t path, const nri_flow_loan *loan, int32_t at, int how)
 {
@@ -25100,8 +25136,8 @@ nri_own_collides(const nri_flow *f, int32_t path, const nri_flow_loan *loan, int
     return true;
 }
 
-/* Checks the access against the loans of the same local. Those that are no longer live leave the list: a loan that died stays
- * dead until its BORROW runs again. */
+/* Checks the access against the loans of the same local. Those that are no longer live leave the
+ * list: a loan that died stays dead until its BORROW runs again. */
 NRI_PRIVATE void
 nri_own_check_access(nri_own_pass *o, const nri_flow_event *e, int32_t at, int how)
 {
@@ -25173,7 +25209,8 @@ nri_own_enter_block(nri_own_pass *o)
     }
 }
 
-/* A variable is assigned: loans of what its old references pointed to have nothing to do with the new ones. */
+/* A variable is assigned: loans of what its old references pointed to have nothing to do with
+ * the new ones. */
 NRI_PRIVATE void
 nri_own_check_hold(nri_own_pass *o, const nri_flow_event *e)
 {
@@ -25297,7 +25334,8 @@ nri_own_check_blocks(nri_own_pass *o)
     }
 }
 
-/* The pass. needs: a lowered declaration that checked. keeps: everything. Reports what its code may not do. */
+/* The pass. needs: a lowered declaration that checked. keeps: everything. Reports what its code
+ * may not do. */
 NRI_PRIVATE void
 nri_own(nri_context *c, nri_body *body)
 {
@@ -25321,17 +25359,19 @@ nri_own(nri_context *c, nri_body *body)
 }
 /* ------------------------------------------------------------------------------------- */
 //@@ drop      every owned value is released once, on every path
-/* In: the body of an instance, with concrete types. Out: the same body with DROP and FLAG nodes: at the end of scopes and
- * statements in reverse order of declaration, before jumps out of them, before a SET overwrites [O4]. Nothing is dropped
- * on the way to a panic.
+/* In: the body of an instance, with concrete types. Out: the same body with DROP and FLAG nodes:
+ * at the end of scopes and statements in reverse order of declaration, before jumps out of them,
+ * before a SET overwrites [O4]. Nothing is dropped on the way to a panic.
  *
- * The graph of `own`, with an event for each place where a local's value would be released. Two sets of paths flow over
- * it: those that may be gone, and those that may be there. Only there: a plain DROP. Only gone: nothing. Both: the DROP asks
- * a flag, kept by FLAG nodes after the statements that move or assign. A path of which parts were moved on their own
- * is taken apart, and what is left of it is dropped.
+ * The graph of `own`, with an event for each place where a local's value would be released. Two
+ * sets of paths flow over it: those that may be gone, and those that may be there. Only there: a
+ * plain DROP. Only gone: nothing. Both: the DROP asks a flag, kept by FLAG nodes after the
+ * statements that move or assign. A path of which parts were moved on their own is taken apart,
+ * and what is left of it is dropped.
  *
- * What a branch on an enum's tag says counts as well: where the tag is Some, the payloads of None are gone. So a match that
- * moves the payload out leaves nothing to drop behind it, and needs no flag. */
+ * What a branch on an enum's tag says counts as well: where the tag is Some, the payloads of
+ * None are gone. So a match that moves the payload out leaves nothing to drop behind it, and
+ * needs no flag. */
 
 //@ drop: nodes
 NRI_PRIVATE nri_ir *
@@ -25460,7 +25500,8 @@ nri_drop_transfer(void *user, int32_t block, uint64_t *bits)
     }
 }
 
-/* Enums of which a payload is moved get a path for each variant, so that each can be known to be absent. */
+/* Enums of which a payload is moved get a path for each variant, so that each can be known to be
+ * absent. */
 NRI_PRIVATE void
 nri_drop_add_variants(nri_flow *f)
 {
@@ -25479,7 +25520,8 @@ nri_drop_add_variants(nri_flow *f)
 //@ drop: releases
 NRI_PRIVATE nri_ir *nri_drop_release(nri_drop_pass *d, nri_ir *place, int32_t path);
 
-/* DROP of the place; `asks`: if the local's flag is set. Many exits drop one local: they share one node. */
+/* DROP of the place; `asks`: if the local's flag is set. Many exits drop one local: they share
+ * one node. */
 NRI_PRIVATE nri_ir *
 nri_drop_plain(nri_drop_pass *d, nri_ir *place, bool asks)
 {
@@ -25542,8 +25584,8 @@ nri_drop_guarded(nri_drop_pass *d, nri_ir *statement, int32_t path)
     return x;
 }
 
-/* The path whose flag tells whether `path` is there: the nearest one that something moves; -1 if it surely is there. A payload
- * is only looked at where its enum is there and in that variant. */
+/* The path whose flag tells whether `path` is there: the nearest one that something moves; -1 if
+ * it surely is there. A payload is only looked at where its enum is there and in that variant. */
 NRI_PRIVATE int32_t
 nri_drop_guard_of(const nri_drop_pass *d, int32_t path)
 {
@@ -25575,7 +25617,8 @@ nri_drop_if_there(nri_drop_pass *d, nri_ir *place, int32_t path)
     return nri_drop_plain(d, place, true);
 }
 
-/* The child of a path that must be looked at by itself, because something moves it or a part of it; else -1. */
+/* The child of a path that must be looked at by itself, because something moves it or a part of
+ * it; else -1. */
 NRI_PRIVATE int32_t
 nri_drop_own_child(nri_drop_pass *d, int32_t path, nri_ir_kind kind, int32_t index)
 {
@@ -25645,7 +25688,8 @@ nri_drop_elements(nri_drop_pass *d, nri_drop_list *list, nri_ir *place, int32_t 
     nri_drop_add(d, list, loop);
 }
 
-/* What is left of an array: elements moved at constant positions one by one, the runs between them in loops. */
+/* What is left of an array: elements moved at constant positions one by one, the runs between
+ * them in loops. */
 NRI_PRIVATE void
 nri_drop_array(nri_drop_pass *d, nri_drop_list *list, nri_ir *place, int32_t path)
 {
@@ -25677,7 +25721,8 @@ nri_drop_array(nri_drop_pass *d, nri_drop_list *list, nri_ir *place, int32_t pat
     nri_drop_elements(d, list, place, path, from, n);
 }
 
-/* The payloads that are left of one variant, which is the one at hand. The enum itself is known to be there. */
+/* The payloads that are left of one variant, which is the one at hand. The enum itself is known
+ * to be there. */
 NRI_PRIVATE nri_ir *
 nri_drop_payloads(nri_drop_pass *d, nri_ir *place, int32_t path, int32_t variant)
 {
@@ -25745,8 +25790,8 @@ nri_drop_on_tag(nri_drop_pass *d, nri_ir *place, int32_t variant, nri_ir *then, 
     return x;
 }
 
-/* What is left of an enum that is there. The variants it may be in are known; those with moved payloads are asked for one by
- * one, all others are dropped whole. */
+/* What is left of an enum that is there. The variants it may be in are known; those with moved
+ * payloads are asked for one by one, all others are dropped whole. */
 NRI_PRIVATE nri_ir *
 nri_drop_enum(nri_drop_pass *d, nri_ir *place, int32_t path)
 {
@@ -25781,7 +25826,8 @@ nri_drop_enum(nri_drop_pass *d, nri_ir *place, int32_t path)
     return rest;
 }
 
-/* What releases the value in a place, as far as it is there: NULL for nothing. path -1: it surely is there. */
+/* What releases the value in a place, as far as it is there: NULL for nothing. path -1: it
+ * surely is there. */
 NRI_PRIVATE nri_ir *
 nri_drop_release(nri_drop_pass *d, nri_ir *place, int32_t path)
 {
@@ -25858,8 +25904,9 @@ nri_drop_decide(nri_drop_pass *d, const uint64_t *heads)
 }
 
 //@ drop: the body with its releases
-/* Whether evaluating x reads what a release before it may free: storage that starts at `target` (-1: at any local that owns
- * something), or anything behind a reference, but for those parameters that cannot point into this function. */
+/* Whether evaluating x reads what a release before it may free: storage that starts at `target`
+ * (-1: at any local that owns something), or anything behind a reference, but for those
+ * parameters that cannot point into this function. */
 NRI_PRIVATE bool
 nri_drop_reads(const nri_drop_pass *d, const nri_ir *x, int32_t target)
 {
@@ -25934,7 +25981,8 @@ nri_drop_put_flags(nri_drop_pass *d, nri_drop_list *out, int32_t path, bool ther
     }
 }
 
-/* The flags after a statement: first what it moved, then what it gave a value. Takes its events from the list. */
+/* The flags after a statement: first what it moved, then what it gave a value. Takes its events
+ * from the list. */
 NRI_PRIVATE void
 nri_drop_take_events(nri_drop_pass *d, const nri_ir *owner, nri_drop_list *drops, nri_drop_list *flags)
 {
@@ -25959,7 +26007,8 @@ nri_drop_append(nri_drop_pass *d, nri_drop_list *out, const nri_drop_list *more)
     }
 }
 
-/* An assignment: the old value goes first; if the new one is made from what goes with it, that is made before. */
+/* An assignment: the old value goes first; if the new one is made from what goes with it, that
+ * is made before. */
 NRI_PRIVATE void
 nri_drop_set(nri_drop_pass *d, nri_ir *s, nri_drop_list *out)
 {
@@ -26070,7 +26119,8 @@ nri_drop_statement(nri_drop_pass *d, nri_ir *s, nri_drop_list *out)
     nri_drop_take_events(d, s, &list, out);
 }
 
-/* The pass. needs: a lowered instance without drops. makes: DROP, FLAG, needs_flag. keeps: types, spans, order. */
+/* The pass. needs: a lowered instance without drops. makes: DROP, FLAG, needs_flag. keeps:
+ * types, spans, order. */
 NRI_PRIVATE void
 nri_drop(nri_context *c, nri_body *body)
 {
@@ -26753,7 +26803,8 @@ nri_emit_made(nri_emitter *e, neuro_str key)
 }
 
 //@ emit: lines
-/* How good it is to fold a line at the space text[i]: 0 not at all, 1 before an operator, 2 after a comma, 3 after a semicolon. */
+/* How good it is to fold a line at the space text[i]: 0 not at all, 1 before an operator, 2 after a comma or a long left side, 3
+ * after a semicolon. */
 NRI_PRIVATE int
 nri_emit_fold_rank(neuro_str text, ptrdiff_t i)
 {
@@ -26761,6 +26812,9 @@ nri_emit_fold_rank(neuro_str text, ptrdiff_t i)
     char after = text.ptr[i + 1];
     if (before == ';' || before == ',') {
         return before == ';' ? 3 : 2;
+    }
+    if (before == '=' && i > 50) {
+        return memchr(" +-*/%&|^", text.ptr[i - 2], 9) != NULL ? 2 : 0;
     }
     bool single = text.ptr[i + 2] == ' ' && memchr("+-*/?:", after, 6) != NULL;
     bool twice = (after == '&' || after == '|') && text.ptr[i + 2] == after;
@@ -31921,6 +31975,20 @@ nri_emit_function(nri_emitter *e, nri_instance *f)
 }
 
 //@ emit: exported functions
+/* A parameter's name in the wrapper, apart from those that the wrapper uses itself. */
+NRI_PRIVATE neuro_str
+nri_emit_export_param(nri_emitter *e, const nri_local *param)
+{
+    static const char *const own[] = { "out", "err", "call", "result", "arguments" };
+    neuro_str name = nri_emit_identifier(e, param->name == NULL ? NRI_S("unnamed") : param->name->text);
+    for (size_t i = 0; i < sizeof own / sizeof own[0]; i++) {
+        if (nri_str_equal(name, nri_str_of(own[i]))) {
+            return nri_format(e->arena, "%S_", name);
+        }
+    }
+    return name;
+}
+
 /* What C may pass and get [K2]: scalars, tensors to read or to consume, a result. */
 NRI_PRIVATE bool
 nri_emit_can_export(nri_emitter *e, nri_type *t, bool is_result)
@@ -31934,6 +32002,12 @@ nri_emit_check_export(nri_emitter *e, const nri_instance *f)
 {
     const nri_body *body = f->body;
     nri_diag *d = NULL;
+    neuro_str name = body->decl->name.word->text;
+    bool is_c = (nri_emit_word(e, name)->keyword & (NRI_NAME_RESERVED | NRI_NAME_LIBRARY)) != 0;
+    if (is_c || !nri_str_equal(name, nri_emit_identifier(e, name))) {
+        d = nri_report(e->c, NRI_E_EMIT_EXPORT, body->decl->name.span, "'%S' means something else in C", name);
+        nri_help_text(e->c, d, "an exported function keeps its name in C: choose another one");
+    }
     for (int32_t i = 0; i < body->n_params; i++) {
         nri_type *t = body->locals.data[i].type;
         if (!nri_emit_can_export(e, t, false)) {
@@ -31964,7 +32038,7 @@ nri_emit_export_prototype(nri_emitter *e, const nri_instance *f)
     for (int32_t i = 0; i < body->n_params; i++) {
         const nri_local *l = &body->locals.data[i];
         if (!nri_emit_vanishes(e, l->type)) {
-            neuro_str name = nri_emit_identifier(e, l->name->text);
+            neuro_str name = nri_emit_export_param(e, l);
             name = l->type->kind == NRI_T_TENSOR ? nri_format(e->arena, "*%S", name) : name;
             nri_out_format(&o, "%S, ", nri_emit_declare(e, nri_emit_ctype(e, l->type), name));
         }
@@ -31988,11 +32062,11 @@ nri_emit_export_overlaps(nri_emitter *e, nri_out *o, const nri_body *body)
             if ((!owned && other->kind != NRI_T_REF) || k == i || (owned && k < i)) {
                 continue;
             }
-            neuro_str a = nri_emit_identifier(e, body->locals.data[i].name->text);
-            neuro_str b = nri_emit_identifier(e, body->locals.data[k].name->text);
+            neuro_str a = nri_emit_export_param(e, &body->locals.data[i]);
+            neuro_str b = nri_emit_export_param(e, &body->locals.data[k]);
             nri_emit_helper_line(o, 1, e,
                                  "result = result != NEURO_OK ? result : neuro_rt_check_overlap(*%S, \"%S\", %s%S, \"%S\", err);",
-                                 a, a, owned ? "*" : "", b, b);
+                                 a, body->locals.data[i].name->text, owned ? "*" : "", b, body->locals.data[k].name->text);
         }
     }
 }
@@ -32009,7 +32083,7 @@ nri_emit_export_checks(nri_emitter *e, nri_out *o, const nri_body *body)
         }
         nri_type *tensor = nri_emit_bare(l->type);
         const nri_shape *shape = tensor->shape;
-        neuro_str name = nri_emit_identifier(e, l->name->text);
+        neuro_str name = nri_emit_export_param(e, l);
         neuro_str handle = name;
         if (l->type->kind == NRI_T_TENSOR) {
             handle = nri_format(e->arena, "%S == NULL ? NULL : *%S", name, name);
@@ -32024,7 +32098,7 @@ nri_emit_export_checks(nri_emitter *e, nri_out *o, const nri_body *body)
             nri_emit_helper_line(o, 1, e, "static const int64_t %S_shape[] = {%S};", name, nri_out_text(&extents));
         }
         nri_emit_helper_line(o, 1, e, "%sneuro_rt_check_argument(%S, \"%S\", %s, %d, %S%s, 0, err);",
-                             first ? "neuro_result result = " : "result = result != NEURO_OK ? result : ", handle, name,
+                             first ? "neuro_result result = " : "result = result != NEURO_OK ? result : ", handle, l->name->text,
                              nri_emit_dtype(tensor->items[0]), (int)shape->rank,
                              shape->rank > 0 ? name : NRI_S("NULL"), shape->rank > 0 ? "_shape" : "");
         first = false;
@@ -32047,7 +32121,7 @@ nri_emit_export_call(nri_emitter *e, nri_out *o, nri_instance *f, neuro_str type
     for (int32_t i = 0; i < body->n_params; i++) {
         const nri_local *l = &body->locals.data[i];
         if (!nri_emit_vanishes(e, l->type)) {
-            neuro_str name = nri_emit_identifier(e, l->name->text);
+            neuro_str name = nri_emit_export_param(e, l);
             nri_out_format(&fields, "    %S;\n", nri_emit_declare(e, nri_emit_ctype(e, l->type), name));
             nri_out_format(&values, values.len > 0 || f->needs_env ? ", " : "");
             nri_out_format(&values, l->type->kind == NRI_T_TENSOR ? "neuro_rt_adopt(env, call->%S, \"%S\")" : "call->%S", name, name);
@@ -32092,7 +32166,7 @@ nri_emit_export(nri_emitter *e, nri_instance *f)
     for (int32_t i = 0; i < body->n_params; i++) {
         const nri_local *l = &body->locals.data[i];
         if (!nri_emit_vanishes(e, l->type)) {
-            neuro_str name = nri_emit_identifier(e, l->name->text);
+            neuro_str name = nri_emit_export_param(e, l);
             nri_out_format(o, l->type->kind == NRI_T_TENSOR ? "    call.%S = *%S;\n" : "    call.%S = %S;\n", name, name);
         }
     }
@@ -32101,7 +32175,7 @@ nri_emit_export(nri_emitter *e, nri_instance *f)
     nri_out_str(&done, gives ? NRI_S("        *out = call.out_value;\n") : NRI_S(""));
     for (int32_t i = 0; i < body->n_params; i++) {
         if (body->locals.data[i].type->kind == NRI_T_TENSOR) {
-            nri_out_format(&done, "        *%S = NULL;\n", nri_emit_identifier(e, body->locals.data[i].name->text));
+            nri_out_format(&done, "        *%S = NULL;\n", nri_emit_export_param(e, &body->locals.data[i]));
         }
     }
     if (done.len > 0) {
