@@ -1987,6 +1987,13 @@ nri_cpu(void)
 
 #define NRI_STATIC_ASSERT(name, claim) typedef char nri_static_assert_##name[(claim) ? 1 : -1]
 
+/* For functions whose own code is never what takes the time: they and what only they call are made small. */
+#if NEURO_GNU
+#define NRI_RARELY __attribute__((cold))
+#else
+#define NRI_RARELY
+#endif
+
 //@ dlpack: memory
 /* Every block that the runtime allocates, of a tensor, a string or scratch, has this in front of it. Blocks made during the
  * call of an exported function are listed in its heap, so that a panic can free them. */
@@ -2379,7 +2386,7 @@ nri_strides_compact(int rank, const int64_t *shape, const int64_t *strides)
 }
 
 /* That a shape for a new tensor is one. */
-NRI_PRIVATE neuro_result
+NRI_PRIVATE NRI_RARELY neuro_result
 nri_shape_check(neuro_dtype dtype, int rank, const int64_t *shape, neuro_error *err)
 {
     int64_t bytes = 0;
@@ -2573,7 +2580,7 @@ nri_check_shape(const DLTensor *x, const char *who, neuro_dtype dtype, neuro_err
     return nri_check_data(x, who, dtype, err);
 }
 
-NRI_PRIVATE neuro_result
+NRI_PRIVATE NRI_RARELY neuro_result
 nri_check_dl_tensor(const DLTensor *x, const char *who, neuro_error *err)
 {
     int32_t device;                     // not read as the enum: a foreign value may be none of its own
@@ -2594,7 +2601,7 @@ nri_check_dl_tensor(const DLTensor *x, const char *who, neuro_error *err)
 }
 
 /* Everything that can be wrong with a handle by itself. `who` names it in the message. */
-NRI_PRIVATE neuro_result
+NRI_PRIVATE NRI_RARELY neuro_result
 nri_check_handle(const neuro_tensor *t, const char *who, neuro_error *err)
 {
     if (t == NULL) {
@@ -2686,7 +2693,7 @@ neuro_dtype_size(neuro_dtype dtype)
     return (int)dtype >= 0 && dtype < NEURO_N_DTYPES ? nri_dtypes[dtype].size : 0;
 }
 
-NEURO_API neuro_result
+NEURO_API NRI_RARELY neuro_result
 neuro_tensor_zeros(const neuro_allocator *allocator, neuro_dtype dtype, int rank, const int64_t *shape, neuro_tensor **out,
                    neuro_error *err)
 {
@@ -2698,7 +2705,7 @@ neuro_tensor_zeros(const neuro_allocator *allocator, neuro_dtype dtype, int rank
     return result;
 }
 
-NEURO_API neuro_result
+NEURO_API NRI_RARELY neuro_result
 neuro_tensor_from(const neuro_allocator *allocator, neuro_dtype dtype, int rank, const int64_t *shape, const void *elements,
                   neuro_tensor **out, neuro_error *err)
 {
@@ -2738,7 +2745,7 @@ nri_tensor_over(nri_heap *heap, const DLTensor *x, uint64_t flags, neuro_tensor 
     return NEURO_OK;
 }
 
-NEURO_API neuro_result
+NEURO_API NRI_RARELY neuro_result
 neuro_tensor_borrow(const neuro_allocator *allocator, neuro_dtype dtype, int rank, const int64_t *shape, const int64_t *strides,
                     void *data, bool read_only, neuro_tensor **out, neuro_error *err)
 {
@@ -2804,7 +2811,7 @@ nri_import(const neuro_allocator *allocator, neuro_result checked, const DLTenso
     return NEURO_OK;
 }
 
-NEURO_API neuro_result
+NEURO_API NRI_RARELY neuro_result
 neuro_tensor_import(const neuro_allocator *allocator, neuro_tensor *foreign, neuro_tensor **out, neuro_error *err)
 {
     *out = NULL;
@@ -2815,7 +2822,7 @@ neuro_tensor_import(const neuro_allocator *allocator, neuro_tensor *foreign, neu
     return nri_import(allocator, result, &foreign->dl_tensor, foreign->flags, foreign, nri_let_go_versioned, out, err);
 }
 
-NEURO_API neuro_result
+NEURO_API NRI_RARELY neuro_result
 neuro_tensor_import_unversioned(const neuro_allocator *allocator, struct DLManagedTensor *foreign, neuro_tensor **out,
                                 neuro_error *err)
 {
@@ -2835,7 +2842,7 @@ nri_unversioned_delete(struct DLManagedTensor *self)
     nri_heap_free(self);
 }
 
-NEURO_API neuro_result
+NEURO_API NRI_RARELY neuro_result
 neuro_tensor_export_unversioned(neuro_tensor **t, struct DLManagedTensor **out, neuro_error *err)
 {
     *out = NULL;
@@ -2859,7 +2866,7 @@ neuro_tensor_export_unversioned(neuro_tensor **t, struct DLManagedTensor **out, 
     return NEURO_OK;
 }
 
-NEURO_API neuro_result
+NEURO_API NRI_RARELY neuro_result
 neuro_tensor_check(const neuro_tensor *t, neuro_error *err)
 {
     return nri_check_handle(t, "the tensor", err);
@@ -4113,7 +4120,7 @@ nri_arg_into(int64_t *out, const nri_view *v, unsigned mask, bool is_min)
 
 //@ ops: the public functions
 
-NEURO_API neuro_result
+NEURO_API NRI_RARELY neuro_result
 neuro_tensor_clone(const neuro_tensor *t, neuro_tensor **out, neuro_error *err)
 {
     *out = NULL;
@@ -4151,7 +4158,7 @@ nri_reshape_infer(int rank, int64_t *shape, int64_t n)
     return true;
 }
 
-NEURO_API neuro_result
+NEURO_API NRI_RARELY neuro_result
 neuro_tensor_reshape(neuro_tensor **t, int rank, const int64_t *shape, neuro_error *err)
 {
     int64_t wanted[NEURO_MAX_RANK];
@@ -4171,7 +4178,7 @@ neuro_tensor_reshape(neuro_tensor **t, int rank, const int64_t *shape, neuro_err
     return nri_reshape(&heap, t, rank, wanted, err);
 }
 
-NEURO_API neuro_result
+NEURO_API NRI_RARELY neuro_result
 neuro_tensor_permute(const neuro_tensor *t, const int *axes, neuro_tensor **out, neuro_error *err)
 {
     unsigned seen = 0;
@@ -4192,7 +4199,7 @@ neuro_tensor_permute(const neuro_tensor *t, const int *axes, neuro_tensor **out,
     return nri_clone(&heap, &p, out, err);
 }
 
-NEURO_API neuro_result
+NEURO_API NRI_RARELY neuro_result
 neuro_tensor_reduce(const neuro_tensor *t, neuro_reduction reduction, unsigned axes_mask, bool keep, neuro_tensor **out,
                     neuro_error *err)
 {
@@ -4307,7 +4314,7 @@ nri_contract_result(nri_contract *x, neuro_error *err)
 }
 
 /* Everything about the letters, with the result's shape. */
-NRI_PRIVATE neuro_result
+NRI_PRIVATE NRI_RARELY neuro_result
 nri_contract_plan(nri_contract *x, const nri_view *a, const nri_view *b, const char *letters, neuro_error *err)
 {
     x->n_letters = 0;
@@ -4483,7 +4490,7 @@ nri_contract_new(nri_heap *heap, const nri_view *a, const nri_view *b, const cha
     return result;
 }
 
-NEURO_API neuro_result
+NEURO_API NRI_RARELY neuro_result
 neuro_tensor_contract(const neuro_tensor *a, const neuro_tensor *b, const char *letters, neuro_tensor **out, neuro_error *err)
 {
     *out = NULL;
@@ -4521,7 +4528,7 @@ nri_matmul_letters(int a_rank, int b_rank, char *text)
     nri_buffer_close(&t);
 }
 
-NEURO_API neuro_result
+NEURO_API NRI_RARELY neuro_result
 neuro_tensor_matmul(const neuro_tensor *a, const neuro_tensor *b, neuro_tensor **out, neuro_error *err)
 {
     char letters[64];
@@ -4992,7 +4999,7 @@ nri_npy_load(nri_heap *heap, const nri_host *host, const char *path, neuro_dtype
     return result;
 }
 
-NEURO_API neuro_result
+NEURO_API NRI_RARELY neuro_result
 neuro_npy_load(const neuro_allocator *allocator, const char *path, neuro_dtype dtype, int rank, const int64_t *shape,
                neuro_tensor **out, neuro_error *err)
 {
@@ -5379,7 +5386,7 @@ nri_show_view(nri_buffer *b, const nri_view *v, const char *spec)
     nri_show_axis(&t, 0, v->data);
 }
 
-NEURO_API neuro_result
+NEURO_API NRI_RARELY neuro_result
 neuro_tensor_text(const neuro_tensor *t, const char *spec, char *buffer, size_t size, size_t *len, neuro_error *err)
 {
     *len = 0;
@@ -5406,7 +5413,7 @@ neuro_tensor_text(const neuro_tensor *t, const char *spec, char *buffer, size_t 
     return result;
 }
 
-NEURO_API neuro_result
+NEURO_API NRI_RARELY neuro_result
 neuro_tensor_print(const neuro_tensor *t, void *file, neuro_error *err)
 {
     neuro_result result = nri_check_handle(t, "the tensor", err);
@@ -5450,7 +5457,7 @@ struct neuro_env {
 
 //@ program: panics
 
-NEURO_API void
+NEURO_API NRI_RARELY void
 neuro_rt_panic(neuro_env *env, const char *at, const char *message)
 {
     if (env->catches) {
@@ -5492,13 +5499,13 @@ nri_env_panic(neuro_env *env, const char *at, const char *format, ...)
     neuro_rt_panic(env, at, message);
 }
 
-NEURO_API void
+NEURO_API NRI_RARELY void
 neuro_rt_bad_index(neuro_env *env, int64_t i, int64_t extent, int axis, const char *at)
 {
     nri_env_panic(env, at, "position %D is outside axis %d of extent %D", i, axis, extent);
 }
 
-NEURO_API void
+NEURO_API NRI_RARELY void
 neuro_rt_bad_array_index(neuro_env *env, int64_t i, int64_t n, const char *at)
 {
     nri_env_panic(env, at, "index %D is outside an array of %D", i, n);
@@ -5516,7 +5523,7 @@ nri_show_operand(nri_buffer *b, uint64_t bits, neuro_dtype type)
     }
 }
 
-NEURO_API void
+NEURO_API NRI_RARELY void
 neuro_rt_overflow(neuro_env *env, const char *at, char op, uint64_t a, uint64_t b, neuro_dtype type)
 {
     char message[128];
@@ -5534,13 +5541,13 @@ neuro_rt_overflow(neuro_env *env, const char *at, char op, uint64_t a, uint64_t 
     neuro_rt_panic(env, at, message);
 }
 
-NEURO_API void
+NEURO_API NRI_RARELY void
 neuro_rt_division_by_zero(neuro_env *env, const char *at)
 {
     neuro_rt_panic(env, at, "division by zero");
 }
 
-NEURO_API void
+NEURO_API NRI_RARELY void
 neuro_rt_bad_shift(neuro_env *env, const char *at, int64_t amount, neuro_dtype type)
 {
     nri_env_panic(env, at, "shift by %D: a shift of %s is by 0 to %d", amount, nri_dtypes[type].name, nri_dtypes[type].bits - 1);
@@ -5563,7 +5570,7 @@ nri_env_make(neuro_env *env, neuro_error *err)
     env->err = err;
 }
 
-NEURO_API int
+NEURO_API NRI_RARELY int
 neuro_rt_main(int argc, char **argv, int32_t (*program)(neuro_env *env))
 {
     neuro_env env;
@@ -5591,7 +5598,7 @@ nri_env_run(neuro_env *env, void (*body)(neuro_env *env, void *arguments), void 
     return true;
 }
 
-NEURO_API neuro_result
+NEURO_API NRI_RARELY neuro_result
 neuro_rt_export(void (*body)(neuro_env *env, void *arguments), void *arguments, neuro_error *err)
 {
     neuro_env env;
@@ -5604,7 +5611,7 @@ neuro_rt_export(void (*body)(neuro_env *env, void *arguments), void *arguments, 
     return NEURO_OK;
 }
 
-NEURO_API neuro_tensor *
+NEURO_API NRI_RARELY neuro_tensor *
 neuro_rt_adopt(neuro_env *env, neuro_tensor *given, const char *at)
 {
     neuro_error err;
@@ -5644,7 +5651,7 @@ nri_argument_shape(const DLTensor *x, const char *name, int rank, const int64_t 
     return NEURO_OK;
 }
 
-NEURO_API neuro_result
+NEURO_API NRI_RARELY neuro_result
 neuro_rt_check_argument(const neuro_tensor *t, const char *name, neuro_dtype dtype, int rank, const int64_t *shape, int is_mut,
                         neuro_error *err)
 {
@@ -5668,7 +5675,7 @@ neuro_rt_check_argument(const neuro_tensor *t, const char *name, neuro_dtype dty
     return result;
 }
 
-NEURO_API neuro_result
+NEURO_API NRI_RARELY neuro_result
 neuro_rt_check_extent(const neuro_tensor *t, const char *name, int axis, int64_t wanted, const char *why, neuro_error *err)
 {
     int64_t found = neuro_tensor_dim(t, axis);
@@ -5679,14 +5686,14 @@ neuro_rt_check_extent(const neuro_tensor *t, const char *name, int axis, int64_t
     return NEURO_OK;
 }
 
-NEURO_API neuro_result
+NEURO_API NRI_RARELY neuro_result
 neuro_rt_check_where(bool holds, const char *clause, neuro_error *err)
 {
     return holds ? NEURO_OK : nri_fail(err, NEURO_CONSTRAINT, "%s does not hold for the extents of the arguments", clause);
 }
 
 /* Row-major tensors share memory when their byte ranges do. */
-NEURO_API neuro_result
+NEURO_API NRI_RARELY neuro_result
 neuro_rt_check_overlap(const neuro_tensor *written, const char *name, const neuro_tensor *other, const char *other_name,
                        neuro_error *err)
 {
@@ -5778,7 +5785,7 @@ nri_text_close(neuro_text *text, const nri_buffer *b)
     }
 }
 
-NEURO_API void
+NEURO_API NRI_RARELY void
 neuro_rt_put(neuro_text *text, const char *bytes, int64_t len)
 {
     nri_buffer b = nri_text_open(text);
@@ -5786,7 +5793,7 @@ neuro_rt_put(neuro_text *text, const char *bytes, int64_t len)
     nri_text_close(text, &b);
 }
 
-NEURO_API void
+NEURO_API NRI_RARELY void
 neuro_rt_put_i64(neuro_text *text, int64_t x, const char *spec)
 {
     nri_buffer b = nri_text_open(text);
@@ -5795,7 +5802,7 @@ neuro_rt_put_i64(neuro_text *text, int64_t x, const char *spec)
     nri_text_close(text, &b);
 }
 
-NEURO_API void
+NEURO_API NRI_RARELY void
 neuro_rt_put_u64(neuro_text *text, uint64_t x, const char *spec)
 {
     nri_buffer b = nri_text_open(text);
@@ -5813,25 +5820,25 @@ nri_put_float(neuro_text *text, uint64_t bits, int format, const char *spec)
     nri_text_close(text, &b);
 }
 
-NEURO_API void
+NEURO_API NRI_RARELY void
 neuro_rt_put_f64(neuro_text *text, double x, const char *spec)
 {
     nri_put_float(text, nri_bits_f64(x), NRI_FORMAT_F64, spec);
 }
 
-NEURO_API void
+NEURO_API NRI_RARELY void
 neuro_rt_put_f32(neuro_text *text, float x, const char *spec)
 {
     nri_put_float(text, nri_bits_f32(x), NRI_FORMAT_F32, spec);
 }
 
-NEURO_API void
+NEURO_API NRI_RARELY void
 neuro_rt_put_f16(neuro_text *text, neuro_f16 x, const char *spec)
 {
     nri_put_float(text, x.bits, NRI_FORMAT_F16, spec);
 }
 
-NEURO_API void
+NEURO_API NRI_RARELY void
 neuro_rt_put_bf16(neuro_text *text, neuro_bf16 x, const char *spec)
 {
     nri_put_float(text, x.bits, NRI_FORMAT_BF16, spec);
@@ -5854,26 +5861,26 @@ nri_put_text(neuro_text *text, char quote, const char *bytes, int64_t len, const
     nri_text_close(text, &b);
 }
 
-NEURO_API void
+NEURO_API NRI_RARELY void
 neuro_rt_put_bool(neuro_text *text, bool x, const char *spec)
 {
     nri_put_text(text, 0, x ? "true" : "false", x ? 4 : 5, spec);
 }
 
-NEURO_API void
+NEURO_API NRI_RARELY void
 neuro_rt_put_char(neuro_text *text, uint32_t x, const char *spec)
 {
     char bytes[4];
     nri_put_text(text, '\'', bytes, nri_utf8_put(x, bytes), spec);
 }
 
-NEURO_API void
+NEURO_API NRI_RARELY void
 neuro_rt_put_string(neuro_text *text, const neuro_string *s, const char *spec)
 {
     nri_put_text(text, '"', s->ptr, s->len, spec);
 }
 
-NEURO_API void
+NEURO_API NRI_RARELY void
 neuro_rt_put_tensor(neuro_text *text, const neuro_tensor *t, const char *spec)
 {
     nri_buffer b = nri_text_open(text);
@@ -5882,7 +5889,7 @@ neuro_rt_put_tensor(neuro_text *text, const neuro_tensor *t, const char *spec)
     nri_text_close(text, &b);
 }
 
-NEURO_API void
+NEURO_API NRI_RARELY void
 neuro_rt_pad(neuro_text *text, int64_t from, const char *spec)
 {
     nri_spec s = nri_spec_parse(spec);
@@ -5910,7 +5917,7 @@ neuro_rt_write(neuro_env *env, const char *bytes, int64_t len, int to_stderr)
     env->host->write(env->host->user, to_stderr != 0, bytes, (size_t)len);
 }
 
-NEURO_API void
+NEURO_API NRI_RARELY void
 neuro_rt_print(neuro_text *text, int to_stderr, int newline)
 {
     if (newline != 0) {
@@ -5921,7 +5928,7 @@ neuro_rt_print(neuro_text *text, int to_stderr, int newline)
     *text = neuro_rt_text(text->env);
 }
 
-NEURO_API neuro_string
+NEURO_API NRI_RARELY neuro_string
 neuro_rt_finish(neuro_text *text)
 {
     neuro_string s = neuro_lit("", 0);
@@ -5934,7 +5941,7 @@ neuro_rt_finish(neuro_text *text)
     return s;
 }
 
-NEURO_API void
+NEURO_API NRI_RARELY void
 neuro_rt_panic_text(neuro_env *env, const char *at, neuro_text *text)
 {
     neuro_rt_put(text, "", 1);
@@ -5993,7 +6000,7 @@ neuro_rt_reshape(neuro_env *env, neuro_tensor *t, int rank, const int64_t *shape
     return t;
 }
 
-NEURO_API neuro_tensor *
+NEURO_API NRI_RARELY neuro_tensor *
 neuro_rt_permute(neuro_env *env, const neuro_tensor *t, const int *axes, const char *at)
 {
     neuro_error err;
@@ -6004,7 +6011,7 @@ neuro_rt_permute(neuro_env *env, const neuro_tensor *t, const int *axes, const c
     return out;
 }
 
-NEURO_API neuro_tensor *
+NEURO_API NRI_RARELY neuro_tensor *
 neuro_rt_device(neuro_env *env, neuro_tensor *t, int device, int32_t id, const char *at)
 {
     if (device != 0) {
@@ -6013,7 +6020,7 @@ neuro_rt_device(neuro_env *env, neuro_tensor *t, int device, int32_t id, const c
     return t;
 }
 
-NEURO_API neuro_tensor *
+NEURO_API NRI_RARELY neuro_tensor *
 neuro_rt_contract(neuro_env *env, const neuro_tensor *a, const neuro_tensor *b, const char *letters, int checked, const char *at)
 {
     neuro_error err;
@@ -6024,7 +6031,7 @@ neuro_rt_contract(neuro_env *env, const neuro_tensor *a, const neuro_tensor *b, 
     return out;
 }
 
-NEURO_API neuro_tensor *
+NEURO_API NRI_RARELY neuro_tensor *
 neuro_rt_reduce(neuro_env *env, int reduction, const neuro_tensor *t, unsigned axes_mask, int keep, int checked, const char *at)
 {
     neuro_error err;
@@ -6078,7 +6085,7 @@ nri_env_fold(neuro_env *env, int reduction, const neuro_tensor *t, int checked, 
 NEURO_DTYPES(NRI_ROW)
 #undef NRI_ROW
 
-NEURO_API neuro_tensor *
+NEURO_API NRI_RARELY neuro_tensor *
 neuro_rt_arg(neuro_env *env, int is_min, const neuro_tensor *t, int axis, const char *at)
 {
     int64_t shape[NEURO_MAX_RANK];
@@ -6093,7 +6100,7 @@ neuro_rt_arg(neuro_env *env, int is_min, const neuro_tensor *t, int axis, const 
     return out;
 }
 
-NEURO_API int64_t
+NEURO_API NRI_RARELY int64_t
 neuro_rt_arg_all(neuro_env *env, int is_min, const neuro_tensor *t)
 {
     int64_t at = 0;
@@ -6105,7 +6112,7 @@ neuro_rt_arg_all(neuro_env *env, int is_min, const neuro_tensor *t)
     return at;
 }
 
-NEURO_API bool
+NEURO_API NRI_RARELY bool
 neuro_rt_load_npy(neuro_env *env, const neuro_string *path, neuro_dtype dtype, int rank, const int64_t *shape, neuro_tensor **out,
                   neuro_string *error)
 {
@@ -6229,8 +6236,8 @@ neuro_rt_load_npy(neuro_env *env, const neuro_string *path, neuro_dtype dtype, i
         "struct P { x: i32, y: i32 }\nfunc f() -> P { P { x: 1, y: 2 } }") \
     ROW(MISSING_RETURN, "E0326", NRI_ERROR, "a function that can end without its value", \
         "A function with a result ends in an expression of that type, or returns on every path.", \
-        "func f(n: i32) -> i32 { println(\"{n}\") }", \
-        "func f(n: i32) -> i32 {\n    println(\"{n}\")\n    n\n}") \
+        "func f(n: i32) -> i32 {\n    val m = n + 1\n}", \
+        "func f(n: i32) -> i32 {\n    val m = n + 1\n    m\n}") \
     ROW(MAIN, "E0327", NRI_ERROR, "a main of another form", \
         "main takes nothing and returns i32, nothing, or Result<(), E>.", \
         "func main(n: i32) { }", \
@@ -20465,7 +20472,7 @@ nri_check_function(nri_context *c, nri_item *item)
     bool unit = nri_type_is_unit(def->result);
     nri_type *t = nri_check_expr(&k, item->body, unit ? NULL : def->result);
     if (!unit && t->kind != NRI_T_NEVER && t->kind != NRI_T_ERROR && def->result->kind != NRI_T_ERROR) {
-        if (nri_type_is_unit(t)) {
+        if (nri_type_is_unit(t) && !item->body->has_value) {
             nri_diag *d = nri_report(c, NRI_E_MISSING_RETURN, item->result->span, "'%S' must return %S, but its body can end without a value",
                                      def->name, nri_type_text(c, def->result));
             nri_help_text(c, d, "end the body with an expression, or return on every path");
@@ -28761,6 +28768,8 @@ nri_emit_bits_differ(const nri_emitter *e, const nri_ir *x, const nri_ir *consta
         || (x->op == NRI_OP_BITAND && (c & ~mask) != 0);
 }
 
+NRI_PRIVATE bool nri_emit_has_effect(const nri_emitter *e, const nri_ir *x);
+
 /* A comparison of integers whose answer the types or the text decide, which C compilers warn
  * of: 1 true, 0 false, -1 neither. */
 NRI_PRIVATE int
@@ -28773,7 +28782,7 @@ nri_emit_decided(const nri_emitter *e, const nri_ir *x)
         return -1;
     }
     bool equal = x->op == NRI_OP_EQ || x->op == NRI_OP_LE || x->op == NRI_OP_GE;
-    if (nri_emit_is_simple(e, a) && nri_emit_same_place(a, b)) {
+    if (nri_emit_same_place(a, b) && !nri_emit_has_effect(e, a)) {
         return equal ? 1 : 0;
     }
     bool tests_equal = x->op == NRI_OP_EQ || x->op == NRI_OP_NE;
@@ -28915,8 +28924,6 @@ nri_emit_compare_tag(nri_emitter *e, const nri_ir *x)
     nri_out_format(e->o, " %s %S", nri_emit_op_text(x->op), adt->tags[b->imm]);
     return true;
 }
-
-NRI_PRIVATE bool nri_emit_has_effect(const nri_emitter *e, const nri_ir *x);
 
 /* A condition that is known: 1 true, 0 false, -1 unknown. */
 NRI_PRIVATE int

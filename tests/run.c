@@ -38,7 +38,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { LIMIT_S = 120, TIMED_OUT = -1000 };
+enum { LIMIT_S = 120, LIMIT_BYTES = 64 << 20, TIMED_OUT = -1000 };
 
 /* --- text --- */
 
@@ -292,7 +292,7 @@ run(const list *command, const char *directory, text *out, text *err)
     fds[0].fd = a[0];
     fds[1].fd = b[0];
     fds[0].events = fds[1].events = POLLIN;
-    while (left > 0 && seconds() < end) {
+    while (left > 0 && seconds() < end && out->len + err->len < LIMIT_BYTES) {
         if (poll(fds, 2, 200) <= 0) {
             continue;
         }
@@ -768,7 +768,7 @@ run_program(const settings *s, const char *path, const expectations *want, text 
         compare_output(faults, &want->out, &got, false);
     }
     if (status == TIMED_OUT) {
-        fault(faults, "no end within %d s", LIMIT_S);
+        fault(faults, "no end within %d s, or of its output", LIMIT_S);
     } else if (want->panics) {
         if (status == 0) {
             fault(faults, "wanted a panic, exit status 0");
