@@ -14467,6 +14467,7 @@ typedef struct nri_program {
     nri_def *result;
     nri_def *device;
     nri_item *main;
+    bool is_sound;                          /* signatures and constants are without errors: clean bodies can be lowered */
     NRI_LIST(struct nri_instance *) instances;
 } nri_program;
 
@@ -20613,6 +20614,7 @@ nri_check_program(nri_context *c, nri_module *module)
             nri_check_constant(c, module->items.data[i]);
         }
     }
+    c->program->is_sound = c->n_errors == 0;
     for (ptrdiff_t i = 0; i < c->program->functions.len; i++) {
         nri_check_function(c, c->program->functions.data[i]);
     }
@@ -22832,6 +22834,10 @@ NRI_PRIVATE void
 nri_low_return(nri_low *k, nri_expr *e)
 {
     nri_ir *value = NULL;
+    if (e->a != NULL && nri_diverges(e->a)) {
+        nri_low_effect(k, e->a);            /* it leaves by itself */
+        return;
+    }
     if (e->a != NULL) {
         value = nri_type_is_unit(k->body->result) ? NULL : nri_low_argument(k, e->a, k->body->result);
         if (value == NULL) {
@@ -33014,10 +33020,9 @@ nri_compile(neuro_compilation *z)
     }
     nri_declare_module(c, c->program->prelude, true);
     nri_declare_module(c, c->program->module, false);
-    bool declared = c->n_errors == 0;
     nri_check_program(c, c->program->module);
     nri_phase(z, "check", &since);
-    for (ptrdiff_t i = 0; i < c->program->functions.len && declared; i++) {     /* errors elsewhere do not hide these */
+    for (ptrdiff_t i = 0; i < c->program->functions.len && c->program->is_sound; i++) {     /* errors elsewhere do not hide these */
         if (!c->program->functions.data[i]->def->is_clean) {
             continue;
         }

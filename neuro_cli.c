@@ -1497,7 +1497,7 @@ cli_work_path(const cli_work *w, const char *name, const char *ending)
     return cli_join(w->directory, "/", name, ending, (char *)NULL);
 }
 
-/* The compiler and the flags of every C file. */
+/* The compiler and the flags of every C file; nothing that differs between two works of the same options. */
 static void
 cli_start_command(const cli_work *w, cli_args *a)
 {
@@ -1521,7 +1521,6 @@ cli_start_command(const cli_work *w, cli_args *a)
     if (w->shared) {
         cli_arg(a, "-fPIC");
     }
-    cli_arg_own(a, cli_join("-I", w->directory, (char *)NULL));
 }
 
 /* Starts a finished command; says when it cannot be started. True when it succeeds. */
@@ -1690,6 +1689,7 @@ static void
 cli_program_command(const cli_work *w, bool with_runtime, cli_args *a)
 {
     cli_start_command(w, a);
+    cli_arg_own(a, cli_join("-I", w->directory, (char *)NULL));
     if (w->shared) {
         cli_arg(a, "-shared");
     }

@@ -175,6 +175,9 @@ check "build" 0 "" "$NEURO" build hello.nr
 check "the executable" 0 "hello" ./hello
 check "build -o" 0 "" "$NEURO" build -o other -O2 hello.nr
 check "the other executable" 0 "hello" ./other
+check "a runtime of other flags" 0 "" "$NEURO" build --cc "$CC -DOTHER" hello.nr -o flagged
+check "is compiled once" 0 "" "$NEURO" build --cc "$CC -DOTHER" --time seven.nr -o flagged
+case $out in *"C runtime"*) verdict "the second time it comes from the cache" cached compiled ;; *) verdict "cache" 0 0 ;; esac
 printf 'export func twice(x: i32) -> i32 { 2 * x }\n' > twice.nr
 check "shared library" 0 "" "$NEURO" build --shared twice.nr
 verdict "its name" 1 "$(ls libtwice.* 2> /dev/null | grep -c .)"
