@@ -83,7 +83,7 @@ sanitize-short: build/san/neuro build/run
 	    tests/unit examples tests/conformance/own
 
 fuzz: build/mutate
-	build/mutate -n $(N) $$(find examples/ tests/conformance/ -name '*.nr')
+	build/mutate -n $(N) $$(find examples/ tests/conformance/ -name '*.nr' | LC_ALL=C sort)
 
 bench: neuro build/generate
 	sh tests/bench/bench.sh

@@ -7010,7 +7010,8 @@ typedef struct nri_context {
     nri_interner words;
     NRI_LIST(nri_file) files;
     NRI_LIST(nri_diag *) diags;             /* in the order found; sorted by place when shown */
-    int32_t n_errors;
+    int32_t n_errors;                       /* listed */
+    int32_t n_refused;                      /* every error met, also those that are not listed: what is safe to go on with depends on it */
     int32_t depth;                          /* nesting of the recursive passes, see nri_enter */
     nri_diag *scratch;                      /* diag: what nri_report gives back for reports that are not listed */
     struct nri_types *types;                /* type */
@@ -7100,6 +7101,7 @@ nri_report_va(nri_context *c, int id, nri_span span, const char *format, va_list
     NRI_ASSERT(id > NRI_E_NONE && id < NRI_N_DIAGS);
     bool is_warning = nri_diag_rows[id].severity == NRI_WARNING;
     int32_t limit = nri_diag_limit(c);
+    c->n_refused += is_warning ? 0 : 1;
     if (is_warning ? c->diags.len - c->n_errors >= limit : c->n_errors >= limit) {
         return nri_diag_scratch(c);
     }
@@ -7214,6 +7216,7 @@ nri_enter(nri_context *c, nri_span span)
         c->depth++;
         return true;
     }
+    c->n_refused++;
     for (ptrdiff_t i = 0; i < c->diags.len; i++) {
         if (c->diags.data[i]->id == NRI_E_NESTING_TOO_DEEP) {
             return false;
@@ -20537,7 +20540,7 @@ nri_check_function(nri_context *c, nri_item *item)
     nri_checker k;
     memset(&k, 0, sizeof k);
     nri_def *def = item->def;
-    int32_t errors = c->n_errors;
+    int32_t errors = c->n_refused;
     k.c = c;
     k.def = def;
     k.env = nri_env_of(def->impl, item, def->self_type);
@@ -20568,7 +20571,7 @@ nri_check_function(nri_context *c, nri_item *item)
         }
     }
     nri_settle_vars(&k);
-    def->is_clean = c->n_errors == errors;
+    def->is_clean = c->n_refused == errors;
 }
 
 /* A const with a type, or of no integer or float: its expression is checked as a value. */
@@ -20614,7 +20617,7 @@ nri_check_program(nri_context *c, nri_module *module)
             nri_check_constant(c, module->items.data[i]);
         }
     }
-    c->program->is_sound = c->n_errors == 0;
+    c->program->is_sound = c->n_refused == 0;
     for (ptrdiff_t i = 0; i < c->program->functions.len; i++) {
         nri_check_function(c, c->program->functions.data[i]);
     }
@@ -21109,9 +21112,15 @@ nri_low_temp(nri_low *k, nri_type *type, nri_ir *value, nri_span span)
 
 /* --- sequences --- */
 
+NRI_PRIVATE bool nri_low_cut(nri_ir_list *list);
+
+/* Whether the list leaves with its last statement, so that nothing more is to be lowered. */
+NRI_PRIVATE bool nri_low_has_left(const nri_ir_list *list);
+
 NRI_PRIVATE nri_ir *
 nri_low_close(nri_low *k, nri_ir_list *list, int op, nri_span span)
 {
+    nri_low_cut(list);
     nri_ir *seq = nri_ir_make(k, NRI_I_SEQ, NULL, span, 0);
     seq->op = op;
     seq->args = list->data;
@@ -21119,12 +21128,60 @@ nri_low_close(nri_low *k, nri_ir_list *list, int op, nri_span span)
     return seq;
 }
 
-/* One statement: its temporaries end with it. */
-NRI_PRIVATE void
-nri_low_statement(nri_low *k, nri_expr *e);
+/* Whether a loop is left by a break to its label. */
+NRI_PRIVATE bool
+nri_ir_breaks(const nri_ir *x, int32_t label)
+{
+    if (x == NULL || (x->kind == NRI_I_BREAK && x->label == label)) {
+        return x != NULL;
+    }
+    if (x->kind != NRI_I_SEQ && x->kind != NRI_I_IF && x->kind != NRI_I_LOOP && x->kind != NRI_I_FOR) {
+        return false;
+    }
+    for (int32_t i = 0; i < x->n_args; i++) {
+        if (nri_ir_breaks(x->args[i], label)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Whether nothing after the statement runs. */
+NRI_PRIVATE bool
+nri_ir_leaves(const nri_ir *x)
+{
+    switch ((int)x->kind) {
+    case NRI_I_RETURN: case NRI_I_BREAK: case NRI_I_CONTINUE: return true;
+    case NRI_I_EXPR: return x->args[0]->kind == NRI_I_RUNTIME && x->args[0]->op == NRI_RT_PANIC;
+    case NRI_I_SEQ: return x->n_args > 0 && nri_ir_leaves(x->args[x->n_args - 1]);
+    case NRI_I_IF: return x->args[2] != NULL && nri_ir_leaves(x->args[1]) && nri_ir_leaves(x->args[2]);
+    case NRI_I_LOOP: return x->args[1] == NULL && !nri_ir_breaks(x->args[0], x->label);
+    default: return false;
+    }
+}
+
+/* Drops what is never reached: a value that never comes (`f(return 1)`) is a unit in the statements after the one that leaves,
+ * and those must not live. True if the list leaves. */
+NRI_PRIVATE bool
+nri_low_cut(nri_ir_list *list)
+{
+    for (ptrdiff_t i = 0; i < list->len; i++) {
+        if (nri_ir_leaves(list->data[i])) {
+            list->len = i + 1;
+            return true;
+        }
+    }
+    return false;
+}
 
 NRI_PRIVATE void
 nri_low_effect(nri_low *k, nri_expr *e);
+
+NRI_PRIVATE bool
+nri_low_has_left(const nri_ir_list *list)
+{
+    return list->len > 0 && nri_ir_leaves(list->data[list->len - 1]);
+}
 
 NRI_PRIVATE bool
 nri_low_has_temps(const nri_low *k, const nri_ir_list *list)
@@ -21142,6 +21199,7 @@ NRI_PRIVATE void
 nri_low_end_statement(nri_low *k, nri_ir_list *outer, nri_ir_list *list, nri_span span)
 {
     k->block = outer;
+    nri_low_cut(list);
     if (nri_low_has_temps(k, list)) {
         nri_low_push(k, nri_low_close(k, list, NRI_SEQ_STATEMENT, span));
         return;
@@ -21170,7 +21228,7 @@ nri_low_scope(nri_low *k, nri_expr *e, nri_ir *target)
     k->block = &list;
     bool is_block = e->kind == NRI_X_BLOCK;
     ptrdiff_t n = is_block ? e->items.len : 1;
-    for (ptrdiff_t i = 0; i < n; i++) {
+    for (ptrdiff_t i = 0; i < n && !nri_low_has_left(&list); i++) {
         nri_expr *item = is_block ? e->items.data[i] : e;
         if (target != NULL && i == n - 1 && (!is_block || e->has_value)) {
             nri_ir_list inner = { NULL, 0, 0 };
@@ -23034,7 +23092,7 @@ nri_lower_function(nri_context *c, nri_item *item, nri_instance *instance)
         nri_low_dimdefs(&k, nri_ir_local(&k, i, item->params.data[i].span));
     }
     nri_expr *body = item->body;
-    for (ptrdiff_t i = 0; i < body->items.len; i++) {
+    for (ptrdiff_t i = 0; i < body->items.len && !nri_low_has_left(&list); i++) {
         nri_expr *e = body->items.data[i];
         bool is_value = body->has_value && i == body->items.len - 1 && !nri_diverges(e) && !nri_type_is_unit(k.body->result);
         if (!is_value) {
@@ -31181,6 +31239,14 @@ nri_emit_store(nri_emitter *e, const nri_emit_dest *d, const nri_ir *value)
         return;
     }
     bool to_value = d->kind != NRI_DEST_IGNORE;
+    if (!to_value && (x->kind == NRI_I_ARRAY || x->kind == NRI_I_FILL)) {
+        for (int32_t i = 0; i < x->n_args; i++) {           /* no array, but what its elements do */
+            if (x->args[i]->kind != NRI_I_CONST) {
+                nri_emit_store(e, d, x->args[i]);
+            }
+        }
+        return;
+    }
     if (to_value && x->kind == NRI_I_FILL) {
         nri_emit_store_fill(e, d, x);
     } else if (to_value && (x->kind == NRI_I_ARRAY
