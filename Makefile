@@ -60,10 +60,6 @@ check: neuro build/run
 	build/run -j $(J) --emit "$(CC) -std=c11 -Wall -Wextra -Werror -I. -fsyntax-only" tests/conformance examples
 	build/run -j $(J) --with "-O2 --checked" tests/conformance examples
 
-# Only the strict flags and the house rules.
-rules:
-	CC="$(CC)" CXX="$(CXX)" WARN="$(WARN)" WARN_C="$(WARN_C)" sh tests/check.sh
-
 # A compiler with sanitizers in it, and programs built with them; both must be silent, leaks included.
 build/san/neuro: neuro_cli.c neuro.h build/neuro_rt.o
 	@mkdir -p build/san
@@ -76,11 +72,6 @@ build/san/mutate: tests/fuzz/mutate.c neuro.h
 sanitize: build/san/neuro build/san/mutate build/run
 	build/run --neuro build/san/neuro --cc "$(CC)" --cxx "$(CXX)" --cflags "-O1 $(SANITIZE)" --with --sanitize -j $(J) \
 	    tests/unit tests/conformance examples
-
-# The part of it that fits in a few minutes.
-sanitize-short: build/san/neuro build/run
-	build/run --neuro build/san/neuro --cc "$(CC)" --cxx "$(CXX)" --cflags "-O1 $(SANITIZE)" --with --sanitize -j $(J) \
-	    tests/unit examples tests/conformance/own
 
 fuzz: build/mutate
 	build/mutate -n $(N) $$(find examples/ tests/conformance/ -name '*.nr' | LC_ALL=C sort)
@@ -96,4 +87,4 @@ install: neuro
 clean:
 	rm -rf build neuro
 
-.PHONY: all demo test rules check sanitize-short sanitize fuzz bench install clean
+.PHONY: all demo test check sanitize fuzz bench install clean

@@ -755,7 +755,8 @@ run_program(const settings *s, const char *path, const expectations *want, text 
     int status;
     add_words(&command, s->neuro);
     add_words(&command, "run");
-    if (s->with != NULL) {
+    bool own_tier = want->args.n > 0 && s->with != NULL && strstr(s->with, "-O") != NULL;
+    if (s->with != NULL && !own_tier) {     /* a program that pins a tier is run on that one */
         add_words(&command, s->with);
     }
     for (int i = 0; i < want->args.n; i++) {
